@@ -173,7 +173,7 @@ func (m *SessionManager) Accept(ctx context.Context, invitationToken string, fro
 		}
 		var only bool
 		if p, only, err = m.join(ctx, tx, by, i); err == nil && only {
-			token, err = m.begin(ctx, tx, p, unconfirmed, from)
+			token, err = m.begin(ctx, tx, p, ByInvitation, unconfirmed, from)
 		}
 		return err
 	})

@@ -99,7 +99,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 		case err != nil:
 			return err
 		}
-		token, err = m.enter(ctx, tx, p, m.now(), from)
+		token, err = m.enter(ctx, tx, p, ByLink, m.now(), from)
 		return err
 	})
 	return token, err

@@ -284,7 +284,8 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 
 // Revoke revokes a key immediately, and returns its record. A revoked key does not change. A principal
 // revokes its own key, and keys that it could make, whatever their expiry. With a membership end the
-// merchant's open invitations of the person. Errors are db.ErrNotFound, *ScopeError and internal errors.
+// merchant's open invitations of the person, and the account of a person without another membership. Errors are
+// db.ErrNotFound, *ScopeError and internal errors.
 func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Record, error) {
 	var record Record
 	err := m.change(ctx, func(tx *db.Tx) (Change, error) {
@@ -305,8 +306,10 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 			}
 		}
 		var c Change
-		record, c, err = revokeKey(ctx, tx, found, m.now())
-		return c, err
+		if record, c, err = revokeKey(ctx, tx, found, m.now()); err != nil {
+			return Change{}, err
+		}
+		return c, removeFormer(ctx, tx, "accounts", m.now())
 	})
 	if err != nil {
 		return Record{}, fmt.Errorf("revoke key: %w", err)

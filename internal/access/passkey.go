@@ -245,7 +245,7 @@ func (m *SessionManager) SignInByPasskey(ctx context.Context, token string, answ
 		if err := usePasskey(ctx, tx, person, *credential, m.now()); err != nil {
 			return err
 		}
-		session, err = m.begin(ctx, tx, p, m.now(), from)
+		session, err = m.begin(ctx, tx, p, ByPasskey, m.now(), from)
 		return err
 	})
 	return session, err
@@ -319,12 +319,11 @@ func (m *SessionManager) AddPasskey(ctx context.Context, s Session, token, name 
 	return err
 }
 
-// RemovePasskey deletes a passkey of the person of a session, and ends the person's other sessions. The
-// error is db.ErrNotFound if the person has no such passkey.
-func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string) error {
-	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		k, err := deletePasskey(ctx, tx, s.PersonID, id)
-		if err != nil {
+// RemovePasskey deletes a passkey of the person of a session, ends the person's other sessions, and returns the
+// passkey. The error is db.ErrNotFound if the person has no such passkey.
+func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string) (k Passkey, err error) {
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if k, err = deletePasskey(ctx, tx, s.PersonID, id); err != nil {
 			return err
 		}
 		if err := endOtherSessions(ctx, tx, s); err != nil {
@@ -332,6 +331,7 @@ func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string
 		}
 		return m.auditPerson(ctx, tx, k.PersonID, passkeyChange(ActionPasskeyRemove, k))
 	})
+	return k, err
 }
 
 // passkeyID returns the text of a credential's id.

@@ -163,7 +163,7 @@ func TestPasskey(t *testing.T) {
 		options, token := w.begin(access.ToSignIn, access.Session{})
 		answer := phone.use(t, options)
 		signedIn, err := w.SignInByPasskey(ctx, token, answer, access.Browser{})
-		if err != nil || w.find(signedIn).PersonID != s.PersonID || !w.find(signedIn).Confirmed(w.at) {
+		if err != nil || w.find(signedIn).PersonID != s.PersonID || !w.find(signedIn).Confirmed(w.at) || w.find(signedIn).BeganBy != access.ByPasskey {
 			t.Fatalf("sign-in by the passkey: %v", err)
 		}
 		refused := func(why string, change func(*device), alter func(token string, answer []byte) (string, []byte)) {
@@ -238,7 +238,7 @@ func TestPasskey(t *testing.T) {
 		if !w.CanUse(all) || w.CanUse(moved) {
 			t.Error("a passkey of this host cannot be used, or one of another host can")
 		}
-		if err := w.RemovePasskey(ctx, w.find(mailed), all[0].ID); err != nil {
+		if k, err := w.RemovePasskey(ctx, w.find(mailed), all[0].ID); err != nil || k.Name != "phone" {
 			t.Fatal(err)
 		}
 		w.wantSignedOut(signedIn, "after the passkey was removed")

@@ -33,7 +33,12 @@ func (q Reader) PersonWithPasskeys(ctx context.Context, id string) (Person, []Pa
 
 // RemoveFormerPasskeys deletes the passkeys of people without an active membership.
 func RemoveFormerPasskeys(ctx context.Context, tx *db.Tx, now time.Time) error {
-	_, err := tx.Exec(ctx, "DELETE FROM passkeys WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE person_id IS NOT NULL AND "+activeAt("$1")+")",
+	return removeFormer(ctx, tx, "passkeys", now)
+}
+
+// removeFormer deletes the rows of a table of people without an active membership.
+func removeFormer(ctx context.Context, tx *db.Tx, table string, now time.Time) error {
+	_, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE person_id IS NOT NULL AND "+activeAt("$1")+")",
 		now.Unix())
 	return err
 }
@@ -43,18 +48,40 @@ func personByEmail(ctx context.Context, q db.Querier, email string) (Person, err
 	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE email = $1", email)
 }
 
-// personByAccount returns the person of an account, or ErrNotFound.
-func personByAccount(ctx context.Context, q db.Querier, a Account) (Person, error) {
-	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE issuer = $1 AND subject = $2", a.Issuer, a.Subject)
+var accountTable = db.NewTable("accounts", func(a *Account) []db.Column {
+	return []db.Column{
+		db.Col("person_id", db.Text(&a.PersonID)),
+		db.Col("issuer", db.Text(&a.Issuer)),
+		db.Col("subject", db.Text(&a.Subject)),
+		db.Col("name", db.Text(&a.Name)),
+		db.Col("connected_at", db.Seconds(&a.ConnectedAt)),
+		db.Col("used_at", db.Null(db.Seconds(&a.UsedAt))),
+	}
+})
+
+// findAccount returns the account of a provider, or ErrNotFound.
+func findAccount(ctx context.Context, q db.Querier, issuer, subject string) (Account, error) {
+	return db.QueryRow(ctx, q, accountTable.Scan, accountTable.Select()+" WHERE issuer = $1 AND subject = $2", issuer, subject)
 }
 
-// keepAccount stores that an account is a person's, and no longer another's. It returns ErrAccount if the
-// person has another account of the issuer.
-func keepAccount(ctx context.Context, tx *db.Tx, personID string, a Account) error {
-	if _, err := tx.Exec(ctx, "UPDATE people SET issuer = NULL, subject = NULL WHERE issuer = $1 AND subject = $2 AND id <> $3", a.Issuer, a.Subject, personID); err != nil {
-		return err
-	}
-	n, err := tx.Exec(ctx, "UPDATE people SET issuer = $1, subject = $2 WHERE id = $3 AND (issuer IS NULL OR issuer <> $1 OR subject = $2)", a.Issuer, a.Subject, personID)
+// accountsOf returns the account of a person, if there is one.
+func accountsOf(ctx context.Context, q db.Querier, personID string) ([]Account, error) {
+	return db.QueryAll(ctx, q, accountTable.Scan, accountTable.Select()+" WHERE person_id = $1", personID)
+}
+
+// insertAccount stores an account. It returns ErrConflict if it is a person's, or the person has one.
+func insertAccount(ctx context.Context, tx *db.Tx, a Account) error {
+	return tx.InsertNew(ctx, accountTable.Insertion("ON CONFLICT DO NOTHING"), accountTable.Values(a))
+}
+
+// deleteAccount deletes the account of a person, and returns it, or ErrNotFound.
+func deleteAccount(ctx context.Context, tx *db.Tx, personID string) (Account, error) {
+	return db.QueryRow(ctx, tx, accountTable.Scan, "DELETE FROM accounts WHERE person_id = $1 RETURNING "+accountTable.List(), personID)
+}
+
+// useAccount stores that an account was used. It returns ErrAccount if it was removed since it was found.
+func useAccount(ctx context.Context, tx *db.Tx, a Account) error {
+	n, err := accountTable.Only("used_at").Update(ctx, tx, a, "person_id = $1 AND issuer = $2 AND subject = $3", a.PersonID, a.Issuer, a.Subject)
 	if err == nil && n == 0 {
 		err = ErrAccount
 	}
@@ -72,7 +99,7 @@ func forgetSignIns(ctx context.Context, tx *db.Tx, personID string) ([]Passkey, 
 	if err := endOtherSessions(ctx, tx, Session{PersonID: personID}); err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, "UPDATE people SET issuer = NULL, subject = NULL WHERE id = $1", personID); err != nil {
+	if _, err := tx.Exec(ctx, "DELETE FROM accounts WHERE person_id = $1", personID); err != nil {
 		return nil, err
 	}
 	return db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)

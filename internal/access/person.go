@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -68,36 +69,48 @@ func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (
 // for the first of the person's merchants. The error is db.ErrNotFound if nobody with a membership has
 // the address.
 func (m *SessionManager) MailLink(ctx context.Context, email string) (Link, error) {
-	p, err := m.byEmail(ctx, email)
+	person, err := personByEmail(ctx, m.cfg.Store, email)
+	if err != nil {
+		return Link{}, err
+	}
+	p, err := m.firstMembership(ctx, person.ID)
 	if err != nil {
 		return Link{}, err
 	}
 	return m.insertLink(ctx, p, "")
 }
 
-// Account is an account at an OpenID Connect provider.
+// Account is an account at an OpenID Connect provider that signs a person in. A person has at most one. The audit log has
+// its members with names.
 type Account struct {
-	Issuer, Subject string // name it for good
-	Email           string // in lower case, verified by the provider
-	SignedInAt      time.Time
+	Issuer      string    `json:"issuer"`
+	Subject     string    `json:"subject"` // names it for good at the issuer
+	Name        string    `json:"-"`       // of the provider, when it was connected
+	PersonID    string    `json:"-"`
+	ConnectedAt time.Time `json:"-"`
+	UsedAt      time.Time `json:"-"` // zero if it was not used
 }
 
-// ErrAccount means that an account signs in nobody here.
-var ErrAccount = errors.New("the account is of no person with a membership, or the person has another account")
+// Errors of accounts.
+var (
+	// ErrAccount: the account is connected to no person with a membership.
+	ErrAccount = errors.New("the account signs in nobody here")
+	// ErrUnconfirmed: the session is not confirmed, or no longer.
+	ErrUnconfirmed = errors.New("the session is not confirmed")
+)
 
-// SignInByProvider begins a session of the person of an account. At the first sign-in that is the person
-// with its e-mail address, and later nobody else, because a provider may give an address to another account.
-// The session is confirmed when the person signed in to the provider. The error is ErrAccount or an internal
-// one.
-func (m *SessionManager) SignInByProvider(ctx context.Context, a Account, from Browser) (token string, err error) {
-	person, err := personByAccount(ctx, m.cfg.Store, a)
+// Accounts returns the account of the person of a session, if there is one.
+func (m *SessionManager) Accounts(ctx context.Context, s Session) ([]Account, error) {
+	return accountsOf(ctx, m.cfg.Store, s.PersonID)
+}
+
+// SignInByProvider begins a session of the person to whom an account is connected. It is confirmed as of the time
+// at which the person signed in to the provider. The error is ErrAccount or an internal one.
+func (m *SessionManager) SignInByProvider(ctx context.Context, issuer, subject string, at time.Time, from Browser) (token string, err error) {
+	a, err := findAccount(ctx, m.cfg.Store, issuer, subject)
 	var p Principal
 	if err == nil {
-		p, err = m.firstMembership(ctx, person.ID)
-	}
-	known := err == nil
-	if errors.Is(err, db.ErrNotFound) {
-		p, err = m.byEmail(ctx, a.Email)
+		p, err = m.firstMembership(ctx, a.PersonID)
 	}
 	if errors.Is(err, db.ErrNotFound) {
 		return "", ErrAccount
@@ -105,35 +118,57 @@ func (m *SessionManager) SignInByProvider(ctx context.Context, a Account, from B
 	if err != nil {
 		return "", err
 	}
+	a.UsedAt = m.now()
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if token, err = m.enter(ctx, tx, p, a.SignedInAt, from); err != nil || known {
+		if token, err = m.enter(ctx, tx, p, ByProvider, at, from); err != nil {
 			return err
 		}
-		if err := keepAccount(ctx, tx, p.PersonID, a); err != nil {
-			return err
-		}
-		return m.auditPerson(ctx, tx, p.PersonID, Change{
-			Action: ActionAccount, Object: p.PersonID, After: map[string]string{"issuer": a.Issuer, "subject": a.Subject},
-		})
+		return useAccount(ctx, tx, a)
 	})
 	return token, err
 }
 
-// byEmail returns the principal of the first membership of the person with an e-mail address, or
-// db.ErrNotFound.
-func (m *SessionManager) byEmail(ctx context.Context, email string) (Principal, error) {
-	person, err := personByEmail(ctx, m.cfg.Store, email)
-	if err != nil {
-		return Principal{}, err
-	}
-	return m.firstMembership(ctx, person.ID)
+// AddAccount connects an account to the person of a session, which must still be confirmed. Errors are
+// ErrUnconfirmed, db.ErrConflict if the account is a person's or the person has one, and internal ones.
+func (m *SessionManager) AddAccount(ctx context.Context, s Session, a Account) error {
+	a.PersonID, a.ConnectedAt = s.PersonID, m.now()
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := lockPerson(ctx, tx, s.PersonID); err != nil { // a passkey that is being added unconfirms the session
+			return err
+		}
+		if own, err := findSession(ctx, tx, s.ID); err != nil || !own.Confirmed(m.now()) {
+			return cmp.Or(err, ErrUnconfirmed)
+		}
+		if err := removeFormer(ctx, tx, "accounts", m.now()); err != nil { // the person may have had another address
+			return err
+		}
+		if err := insertAccount(ctx, tx, a); err != nil {
+			return err
+		}
+		return m.auditPerson(ctx, tx, a.PersonID, Change{Action: ActionAccountAdd, Object: a.PersonID, After: a})
+	})
+}
+
+// RemoveAccount deletes the account of the person of a session, ends the person's other sessions, and returns the
+// account. The error is db.ErrNotFound if the person has none.
+func (m *SessionManager) RemoveAccount(ctx context.Context, s Session) (a Account, err error) {
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if a, err = deleteAccount(ctx, tx, s.PersonID); err != nil {
+			return err
+		}
+		if err := endOtherSessions(ctx, tx, s); err != nil {
+			return err
+		}
+		return m.auditPerson(ctx, tx, a.PersonID, Change{Action: ActionAccountRemove, Object: a.PersonID, Before: a})
+	})
+	return a, err
 }
 
 // unconfirmed is when a session was confirmed that has not been.
 var unconfirmed = time.Unix(0, 0)
 
 // enter begins a session without a passkey. It is confirmed at a time unless the person has a passkey.
-func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at time.Time, from Browser) (token string, err error) {
+func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, by string, at time.Time, from Browser) (token string, err error) {
 	if err := lockPerson(ctx, tx, p.PersonID); err != nil { // a passkey that is being added unconfirms only sessions that it sees
 		return "", err
 	}
@@ -144,7 +179,7 @@ func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at t
 	if n > 0 {
 		at = unconfirmed
 	}
-	return m.begin(ctx, tx, p, at, from)
+	return m.begin(ctx, tx, p, by, at, from)
 }
 
 // firstMembership returns the principal of the first membership of a person that is accepted, or

@@ -34,12 +34,22 @@ type Session struct {
 	Client     string // address from which the person signed in
 	Browser    string // the browser's User-Agent at that time
 	Language   string // chosen by the person, such as de, or empty
+	BeganBy    string // ByKey, ByLink, ByInvitation, ByPasskey or ByProvider
 	CreatedAt  time.Time
 	// ConfirmedAt is when the person last proved to hold the key.
 	ConfirmedAt time.Time
 	UsedAt      time.Time // up to a minute late
 	ExpiresAt   time.Time // regardless of use
 }
+
+// How a session began.
+const (
+	ByKey        = "key" // or by none, at a service that is open to all
+	ByLink       = "link"
+	ByInvitation = "invitation"
+	ByPasskey    = "passkey"
+	ByProvider   = "provider"
+)
 
 // Ended reports whether the session has expired at a time, or was idle for too long.
 func (s Session) Ended(now time.Time) bool {

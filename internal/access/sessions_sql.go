@@ -23,6 +23,7 @@ var sessionTable = db.NewTable("sessions", func(s *Session) []db.Column {
 		db.Col("client", db.Text(&s.Client)),
 		db.Col("browser", db.Text(&s.Browser)),
 		db.Col("language", db.Text(&s.Language)),
+		db.Col("began_by", db.Text(&s.BeganBy)),
 		db.Col("created_at", db.Seconds(&s.CreatedAt)),
 		db.Col("confirmed_at", db.Seconds(&s.ConfirmedAt)),
 		db.Col("used_at", db.Seconds(&s.UsedAt)),
@@ -204,9 +205,9 @@ func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 	return err
 }
 
-// EndSessions ends all sessions, sign-in links, invitations and uses of passkeys.
+// EndSessions ends all sessions, sign-in links, invitations and uses of passkeys, and disconnects all accounts.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
-	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies"} {
+	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies", "accounts"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {
 			return fmt.Errorf("end the %s: %w", table, err)
 		}

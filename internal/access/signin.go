@@ -87,18 +87,18 @@ func (m *SessionManager) SignIn(ctx context.Context, key string, from Browser) (
 		return "", err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		token, err = m.begin(ctx, tx, p, m.now(), from)
+		token, err = m.begin(ctx, tx, p, ByKey, m.now(), from)
 		return err
 	})
 	return token, err
 }
 
 // begin begins a session of a principal, which may be a membership, that is confirmed at a time.
-func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, confirmedAt time.Time, from Browser) (token string, err error) {
+func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, by string, confirmedAt time.Time, from Browser) (token string, err error) {
 	now := m.now()
 	s := Session{
 		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: p.PersonID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
-		CreatedAt: now, ConfirmedAt: confirmedAt, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
+		BeganBy: by, CreatedAt: now, ConfirmedAt: confirmedAt, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
 	}
 	token, err = newToken(m.cfg.Rand, PrefixSessionToken)
 	if err != nil {
@@ -311,11 +311,12 @@ type auditedSession struct {
 	ParentKeys string `json:"parentKeys,omitempty"`
 	Client     string `json:"client,omitempty"`
 	Browser    string `json:"browser,omitempty"`
+	BeganBy    string `json:"beganBy"`
 	ExpiresAt  int64  `json:"expiresAt"`
 }
 
 func sessionForAudit(s Session) auditedSession {
-	return auditedSession{s.KeyID, s.PersonID, string(s.ParentKeys), s.Client, s.Browser, s.ExpiresAt.Unix()}
+	return auditedSession{s.KeyID, s.PersonID, string(s.ParentKeys), s.Client, s.Browser, s.BeganBy, s.ExpiresAt.Unix()}
 }
 
 // VisitPause is how long a person must have been away before the next visit begins.

@@ -46,7 +46,7 @@ func auditSize(entries []Entry) (n int64) {
 const retryQuota = "3600"
 
 // takingAccess are the acts that take access away.
-var takingAccess = []Action{ActionKeyRevoke, ActionSessionEnd, ActionPasskeyRemove, ActionUninvite}
+var takingAccess = []Action{ActionKeyRevoke, ActionSessionEnd, ActionPasskeyRemove, ActionAccountRemove, ActionUninvite}
 
 // countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
 // takes access away is never refused.

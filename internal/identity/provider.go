@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -30,18 +31,20 @@ const (
 	Leeway = time.Minute
 	// MaxInFlight bounds the sign-ins about which the provider is being asked.
 	MaxInFlight = 20
-	// retryAfter is how long the provider is not asked again for its description after it did not answer.
+	// DescriptionLifetime is how long the provider's description and its keys are used until they are read again.
+	DescriptionLifetime = time.Hour
+	// retryAfter is how long the provider is not asked again for its description after it did not answer, or after
+	// a token that its keys did not sign.
 	retryAfter = 5 * time.Second
-	// maxAnswer bounds an answer, in bytes.
-	maxAnswer = 1 << 20
+	// maxAnswer and maxHeaders bound an answer, in bytes.
+	maxAnswer  = 1 << 20
+	maxHeaders = 64 << 10
 )
 
 // Errors of a sign-in. Their text ends with the reason, which is for the log.
 var (
 	// ErrDown: the provider did not answer as it should.
 	ErrDown = errors.New("the provider does not answer")
-	// ErrUnverified: the provider has not verified the e-mail address, or has none. The account is returned, too.
-	ErrUnverified = errors.New("the provider has not verified an e-mail address")
 	// ErrRefused: the answer is not for this sign-in, or it is forged, repeated or too old.
 	ErrRefused = errors.New("the provider's answer was not accepted")
 )
@@ -63,22 +66,23 @@ type Provider struct {
 	cfg      Config
 	http     *http.Client
 	inFlight chan struct{} // has an element for each sign-in about which the provider is being asked
-
-	mu       sync.Mutex   // held while the fields below are read or written, and so for up to Deadline
-	found    *description // nil until the first person signs in, so that the service starts without the provider
-	failure  error        // of the last attempt to find it
-	failedAt time.Time
+	reading  sync.Mutex    // held while the description is read, and so for up to Deadline
+	// last is nil until the first person signs in, so that the service starts without the provider.
+	last atomic.Pointer[description]
 }
 
-// description is how a provider describes itself.
+// description is how a provider describes itself, at a time and for a while.
 type description struct {
 	*oidc.Provider
 	client oauth2.Config
+	err    error // ErrDown, if it could not be read
+	at     time.Time
+	lasts  time.Duration
 }
 
 // New returns a Provider.
 func New(cfg Config) *Provider {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true} // people seldom sign in
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders} // people seldom sign in
 	return &Provider{cfg: cfg, inFlight: make(chan struct{}, MaxInFlight), http: &http.Client{
 		Transport:     bounded{transport, cfg},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -104,7 +108,6 @@ func (f Flow) hash(purpose string) string {
 // Account is an account at the provider.
 type Account struct {
 	Issuer, Subject string // name it for good
-	Email           string // verified
 	SignedInAt      time.Time
 }
 
@@ -123,7 +126,7 @@ func (p *Provider) Begin(ctx context.Context, flow Flow, fresh bool) (string, er
 }
 
 // Finish returns the account about which the provider led back to a flow with an answer. Without a time of the
-// sign-in there, it is the Unix epoch. Errors are ErrDown, ErrUnverified, ErrRefused and limits.ErrBusy.
+// sign-in there, it is the Unix epoch. Errors are ErrDown, ErrRefused and limits.ErrBusy.
 func (p *Provider) Finish(ctx context.Context, flow Flow, answer url.Values) (a Account, err error) {
 	code := answer.Get("code")
 	switch {
@@ -154,7 +157,14 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, answer url.Values) (a 
 	raw, _ := tokens.Extra("id_token").(string)
 	late := func() time.Time { return p.cfg.Now().Add(-Leeway) }
 	token, err := found.Verifier(&oidc.Config{ClientID: p.cfg.ClientID, Now: late}).Verify(ctx, raw)
-	switch {
+	if err != nil {
+		p.last.CompareAndSwap(found, &description{Provider: found.Provider, client: found.client, at: found.at, lasts: retryAfter}) // its keys may be elsewhere by now
+		return a, because(ErrRefused, err)
+	}
+	var own struct {
+		SignedIn int64 `json:"auth_time"`
+	}
+	switch err := token.Claims(&own); {
 	case err != nil:
 		return a, because(ErrRefused, err)
 	case token.Nonce != flow.hash("nonce"):
@@ -162,7 +172,7 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, answer url.Values) (a 
 	case !validSubject(token.Subject):
 		return a, because(ErrRefused, "its subject is not one")
 	}
-	return p.account(ctx, found, token, tokens)
+	return Account{p.cfg.Issuer, token.Subject, time.Unix(min(own.SignedIn, p.cfg.Now().Unix()), 0)}, nil
 }
 
 // validSubject reports whether a text can be a provider's id of an account, by the standard.
@@ -170,51 +180,30 @@ func validSubject(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
-// account returns the account of a token. The e-mail address is in the token or, as the standard has it for
-// this flow, in the provider's answer about the person.
-func (p *Provider) account(ctx context.Context, found *description, token *oidc.IDToken, tokens *oauth2.Token) (a Account, err error) {
-	var c struct {
-		Email    string `json:"email"`
-		Verified any    `json:"email_verified"` // some providers write "true"
-		SignedIn int64  `json:"auth_time"`
+// find returns the provider's description. It reads it if the last one no longer counts, and others use that one
+// until it is done. The error is ErrDown.
+func (p *Provider) find(ctx context.Context) (last *description, err error) {
+	last = p.last.Load()
+	if last == nil {
+		p.reading.Lock()
+	} else if p.counts(last) || !p.reading.TryLock() {
+		return last, last.err
 	}
-	if err := token.Claims(&c); err != nil {
-		return a, because(ErrRefused, err)
-	}
-	verified := c.Verified == true || c.Verified == "true"
-	if c.Email == "" && found.UserInfoEndpoint() != "" {
-		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	defer p.reading.Unlock()
+	if last = p.last.Load(); last == nil || !p.counts(last) {
+		at := p.cfg.Now()
+		last, err = p.cfg.describe(oidc.ClientContext(context.WithoutCancel(ctx), p.http)) // who goes away must not make it fail for others
 		if err != nil {
-			return a, because(ErrDown, err)
+			last = &description{err: because(ErrDown, err), lasts: retryAfter}
 		}
-		if info.Subject != token.Subject {
-			return a, because(ErrRefused, "it is about two people")
-		}
-		c.Email, verified = info.Email, info.EmailVerified
+		last.at = at
+		p.last.Store(last)
 	}
-	if !verified {
-		c.Email = ""
-	}
-	a = Account{p.cfg.Issuer, token.Subject, c.Email, time.Unix(min(c.SignedIn, p.cfg.Now().Unix()), 0)}
-	if a.Email == "" {
-		return a, ErrUnverified
-	}
-	return a, nil
+	return last, last.err
 }
 
-// find returns the provider's description, which it reads the first time. The error is ErrDown.
-func (p *Provider) find(ctx context.Context) (*description, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.found == nil && (p.failure == nil || p.cfg.Now().Sub(p.failedAt).Abs() >= retryAfter) {
-		p.found, p.failure = p.cfg.describe(oidc.ClientContext(ctx, p.http))
-		p.failedAt = p.cfg.Now()
-	}
-	if p.failure != nil {
-		return nil, because(ErrDown, p.failure)
-	}
-	return p.found, nil
-}
+// counts reports whether a description, or that there was none, counts now.
+func (p *Provider) counts(d *description) bool { return p.cfg.Now().Sub(d.at).Abs() < d.lasts }
 
 // describe reads the description of the provider.
 func (c Config) describe(ctx context.Context) (*description, error) {
@@ -236,7 +225,8 @@ func (c Config) describe(ctx context.Context) (*description, error) {
 	if c.ClientSecret == "" || len(own.Methods) > 0 && !slices.Contains(own.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return &description{remote, oauth2.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: endpoint, RedirectURL: c.RedirectURL, Scopes: []string{oidc.ScopeOpenID, "email"}}}, nil
+	client := oauth2.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, Endpoint: endpoint, RedirectURL: c.RedirectURL, Scopes: []string{oidc.ScopeOpenID}}
+	return &description{Provider: remote, client: client, lasts: DescriptionLifetime}, nil
 }
 
 // reaches reports whether an address has the scheme of the issuer, so that a description sends no secrets in

@@ -144,6 +144,9 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 				if _, err := tx.Exec(t.Context(), "INSERT INTO passkeys (id, person_id, name, credential, created_at) VALUES ($1, $2, 'phone', '{}', 0)", "pk"+key.PersonID, key.PersonID); err != nil {
 					return err
 				}
+				if _, err := tx.Exec(t.Context(), "INSERT INTO accounts (person_id, issuer, subject, name, connected_at) VALUES ($1, 'https://id.example', $1, 'Example', 0)", key.PersonID); err != nil {
+					return err
+				}
 				if err := access.InsertKey(t.Context(), tx, key); err != nil {
 					return err
 				}
@@ -179,6 +182,9 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 			if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
 				t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
 			}
+		}
+		if n, err := db.QueryRow(t.Context(), s, db.ScanCount, "SELECT count(*) FROM accounts"); err != nil || n > 0 {
+			t.Errorf("%d accounts are still connected, %v", n, err)
 		}
 		all, err := webhooks.Timelines(t.Context(), s)
 		if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != db.RecoveryNormal {

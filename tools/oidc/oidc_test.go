@@ -1,7 +1,9 @@
-// Package oidc_test signs people in by an OpenID Connect provider that others wrote.
+// Package oidc_test signs a person in by an OpenID Connect provider that others wrote.
 package oidc_test
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,92 +22,192 @@ import (
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/identity"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
-const office = "http://office.example/back"
+// patience bounds a wait for a page or a mail.
+const patience = time.Minute
 
-const flow identity.Flow = "the secret of a sign-in"
+// mailbox takes the texts of mails.
+type mailbox chan string
 
-var formID = regexp.MustCompile(`name="id" value="([^"]+)"`)
+func (m mailbox) Send(_ context.Context, _, _ string, letter mailer.Message) error {
+	m <- letter.Text
+	return nil
+}
 
-// TestExtraProvider signs in at Zitadel's provider: a person whose e-mail address is verified, and one
-// whose is not.
+var (
+	formID     = regexp.MustCompile(`name="id" value="([^"]+)"`)
+	mailedLink = regexp.MustCompile(`http://\S+`)
+)
+
+// link waits for a mail, and returns a parameter of its link.
+func (m mailbox) link(t *testing.T, parameter string) string {
+	t.Helper()
+	select {
+	case text := <-m:
+		link, err := url.Parse(mailedLink.FindString(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link.Query().Get(parameter)
+	case <-time.After(patience):
+		t.Fatal("no mail")
+		return ""
+	}
+}
+
+// TestExtraProvider has a person sign in by a link, connect an account of Zitadel's provider, sign in by it, and
+// remove it. Its address is verified, and counts for nothing.
 func TestExtraProvider(t *testing.T) {
-	server := httptest.NewUnstartedServer(nil)
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	listener, err := server.Listen(t.Context(), server.Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	issuer := "http://localhost:" + port
-	storage.RegisterClients(storage.WebClient("shop", "secret", office))
+	base, mails := "http://"+listener.Addr().String(), make(mailbox, 10)
+	key := serve(t, listener, mails, identity.Config{Issuer: provider(t, base+dashboard.CallbackPath), ClientID: "shop", ClientSecret: "secret", Name: "Zitadel"})
+
+	owner := newBrowser(t, base)
+	owner.post("/dashboard/sign-in", url.Values{"key": {key.Reveal()}})
+	owner.post("/dashboard/keys", url.Values{"for": {"person"}, "name": {"Ada"}, "email": {"ada@example.com"}, "role": {"owner"}}).wants("ada@example.com")
+	ada := newBrowser(t, base)
+	ada.post("/dashboard/invitation", url.Values{"token": {mails.link(t, "token")}}).wants("Ada")
+	ada.post("/dashboard/sign-out", nil).wants("Sign in with Zitadel")
+	ada.signIn(base + dashboard.BeginPath).wants("account of Zitadel is not connected to anybody here")
+
+	ada.post("/dashboard/sign-in/mail", url.Values{"email": {"ada@example.com"}}).wants("on its way")
+	ada.post("/dashboard/sign-in", url.Values{"link": {mails.link(t, "link")}}).wants("Ada")
+	begun := ada.post("/dashboard/account", nil).wants("Go on")
+	ada.signIn(strings.TrimPrefix(begun.header.Get("Refresh"), "0; url=")).wants("Connected", "with a link")
+	mails.link(t, "")
+	ada.post("/dashboard/sign-out", nil).wants("Sign in with Zitadel")
+	ada.signIn(base+dashboard.BeginPath+"?next=/dashboard/sessions").wants("Ada", "with an account")
+	ada.post("/dashboard/account/remove", nil).wants("Connect an account")
+	mails.link(t, "")
+	ada.post("/dashboard/sign-out", nil)
+	ada.signIn(base + dashboard.BeginPath).wants("is not connected to anybody here")
+}
+
+// provider runs a provider with an account, and returns its URL.
+func provider(t *testing.T, back string) (issuer string) {
+	t.Helper()
+	ts := httptest.NewUnstartedServer(nil)
+	_, port, err := net.SplitHostPort(ts.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer = "http://localhost:" + port
+	storage.RegisterClients(storage.WebClient("shop", "secret", back))
 	people := filepath.Join(t.TempDir(), "people.json")
-	if err := os.WriteFile(people, []byte(`{
-		"1": {"ID": "1", "Username": "ada", "Password": "verysecure", "Email": "ada@example.com", "EmailVerified": true},
-		"2": {"ID": "2", "Username": "eve", "Password": "verysecure", "Email": "ada@example.com"}
-	}`), 0o600); err != nil {
+	if err := os.WriteFile(people, []byte(`{"1": {"ID": "1", "Username": "ada", "Password": "verysecure", "Email": "ada@example.com", "EmailVerified": true}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	store, err := storage.StoreFromFile(people)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = exampleop.SetupServer(issuer, storage.NewStorage(store), slog.New(slog.DiscardHandler), false)
-	server.Start()
-	defer server.Close()
-	p := identity.New(identity.Config{Issuer: issuer, ClientID: "shop", ClientSecret: "secret", RedirectURL: office, Now: time.Now})
-	for user, want := range map[string]error{"ada": nil, "eve": identity.ErrUnverified} {
-		for _, fresh := range []bool{false, true} {
-			page, err := p.Begin(t.Context(), flow, fresh)
-			if err != nil {
-				t.Fatal(err)
-			}
-			back := signIn(t, page, user)
-			account, err := p.Finish(t.Context(), flow, back)
-			if !errors.Is(err, want) || err == nil && (account.Issuer != issuer || account.Subject != "1" || account.Email != "ada@example.com" || time.Since(account.SignedInAt).Abs() > time.Minute) {
-				t.Errorf("%s: %+v, %v", user, account, err)
-			}
-			if _, err := p.Finish(t.Context(), flow, back); !errors.Is(err, identity.ErrRefused) {
-				t.Errorf("%s again: %v", user, err)
-			}
-		}
-	}
+	ts.Config.Handler = exampleop.SetupServer(issuer, storage.NewStorage(store), slog.New(slog.DiscardHandler), false)
+	ts.Start()
+	t.Cleanup(ts.Close)
+	return issuer
 }
 
-// signIn signs a person in at the provider's page, and returns the answer that the provider leads back
-// with.
-func signIn(t *testing.T, page, user string) url.Values {
+// serve runs the service until the test ends, and returns a key of the operator.
+func serve(t *testing.T, l *server.Listener, mails mailbox, oidc identity.Config) access.Key {
+	t.Helper()
+	key, err := access.NewKey(access.Test, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		ended <- server.Run(ctx, server.Config{
+			Listeners: []*server.Listener{l}, Database: dbtest.Migrated(t), DashboardURL: "http://" + l.Addr().String(), OIDC: &oidc, SMTP: mails,
+			Access: server.Access{Mode: access.Test, OperatorKey: key}, AllowListDelay: time.Hour, Now: time.Now, Rand: rand.Reader,
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Ready: func(base string) { ready <- base },
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatal(err)
+	}
+	return key
+}
+
+// browser is a person's browser.
+type browser struct {
+	*http.Client
+	t    *testing.T
+	base string
+}
+
+func newBrowser(t *testing.T, base string) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back url.Values
-	browser := &http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(r.URL.String(), office) {
-			back = r.URL.Query()
-			return http.ErrUseLastResponse
+	return &browser{&http.Client{Jar: jar, Timeout: patience}, t, base}
+}
+
+// page is a page that a request led to.
+type page struct {
+	t      *testing.T
+	url    *url.URL
+	header http.Header
+	body   string
+}
+
+// wants expects texts.
+func (p page) wants(texts ...string) page {
+	p.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(p.body, text) {
+			p.t.Fatalf("%s lacks %q:\n%s", p.url, text, p.body)
 		}
-		return nil
-	}}
-	shown, err := browser.Get(page)
+	}
+	return p
+}
+
+func (b *browser) read(resp *http.Response, err error) page {
+	b.t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	body, err := io.ReadAll(shown.Body)
-	if err := errors.Join(err, shown.Body.Close()); err != nil {
-		t.Fatal(err)
+	body, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		b.t.Fatal(err)
 	}
-	id := formID.FindSubmatch(body)
+	return page{b.t, resp.Request.URL, resp.Header, string(body)}
+}
+
+// post sends a form to the service.
+func (b *browser) post(path string, form url.Values) page {
+	b.t.Helper()
+	return b.read(b.PostForm(b.base+path, form))
+}
+
+// signIn goes to a page that leads to the provider, signs in there, and returns the page to which that leads.
+func (b *browser) signIn(address string) page {
+	b.t.Helper()
+	shown := b.read(b.Get(address))
+	id := formID.FindStringSubmatch(shown.body)
 	if id == nil {
-		t.Fatalf("%s shows\n%s", page, body)
+		b.t.Fatalf("%s leads to %s, which shows\n%s", address, shown.url, shown.body)
 	}
-	sent, err := browser.PostForm(shown.Request.URL.Scheme+"://"+shown.Request.URL.Host+"/login/username", url.Values{"id": {string(id[1])}, "username": {user}, "password": {"verysecure"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sent.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return back
+	return b.read(b.PostForm(shown.url.Scheme+"://"+shown.url.Host+"/login/username", url.Values{"id": {id[1]}, "username": {"ada"}, "password": {"verysecure"}}))
 }

@@ -1786,13 +1786,7 @@ CREATE TABLE people (
     -- the person's name
     name       TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     -- Unix seconds
-    created_at BIGINT NOT NULL,
-    -- URL of the OpenID Connect provider of the account that signs the person in, or NULL
-    issuer     TEXT COLLATE "C",
-    -- the provider's id of the account, or NULL
-    subject    TEXT COLLATE "C" CHECK (length(subject) BETWEEN 1 AND 255),
-    UNIQUE (issuer, subject),
-    CHECK ((issuer IS NULL) = (subject IS NULL))
+    created_at BIGINT NOT NULL
 );
 
 -- Keys of the API and the dashboard.
@@ -1858,6 +1852,8 @@ CREATE TABLE sessions (
     browser        TEXT COLLATE "C" NOT NULL CHECK (length(browser) <= 200),
     -- language that the person chose, such as de; empty for the browser's
     language       TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(language) <= 20),
+    -- how it began: key, link, invitation, passkey or provider
+    began_by       TEXT COLLATE "C" NOT NULL CHECK (began_by IN ('key', 'link', 'invitation', 'passkey', 'provider')),
     -- Unix seconds
     created_at     BIGINT NOT NULL,
     -- Unix seconds: when the person last proved to hold the key
@@ -1920,6 +1916,23 @@ CREATE TABLE invitations (
 );
 CREATE INDEX invitations_by_merchant ON invitations (merchant_id, id);
 CREATE INDEX invitations_by_expiry ON invitations (expires_at);
+
+-- Accounts at OpenID Connect providers that people have connected, to sign in by them.
+CREATE TABLE accounts (
+    -- whose it is
+    person_id    TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES people (id),
+    -- URL of the provider
+    issuer       TEXT COLLATE "C" NOT NULL,
+    -- the provider's id of the account
+    subject      TEXT COLLATE "C" NOT NULL CHECK (length(subject) BETWEEN 1 AND 255),
+    -- name of the provider when it was connected
+    name         TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    -- Unix seconds
+    connected_at BIGINT NOT NULL,
+    -- Unix seconds; null if it has not signed in
+    used_at      BIGINT,
+    UNIQUE (issuer, subject)
+);
 
 -- Passkeys of people.
 CREATE TABLE passkeys (

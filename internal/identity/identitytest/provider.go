@@ -29,7 +29,7 @@ const (
 type Provider struct {
 	URL string
 	now func() time.Time
-	key ed25519.PrivateKey
+	key [2]ed25519.PrivateKey // the second one after a rotation
 
 	mu    sync.Mutex
 	state State
@@ -39,15 +39,19 @@ type Provider struct {
 // State is what the provider does.
 type State struct {
 	Down bool
-	// Exchanging, if set, is called while a code is exchanged.
-	Exchanging func()
+	// Asked, if set, is called with the path of each request before it is answered.
+	Asked func(path string)
+	// Moved is the path that redirects to where it is answered.
+	Moved string
+	// Header is in each answer.
+	Header string
+	// Rotated has tokens signed by another key, which replaces the first one.
+	Rotated bool
 	// Described replace members of the description.
 	Described map[string]any
 	// Claims replace members of the token; nil removes one.
 	Claims map[string]any
-	// Info has the members of the answer about the person.
-	Info map[string]any
-	// Forged has the token signed by another key.
+	// Forged has the token signed by a key of somebody else.
 	Forged bool
 	// Error is led back instead of a code.
 	Error string
@@ -56,23 +60,33 @@ type State struct {
 // New returns a provider with a clock.
 func New(t testing.TB, now func() time.Time) *Provider {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	p := &Provider{now: now, codes: make(map[string]url.Values)}
+	for i := range p.key {
+		var err error
+		if _, p.key[i], err = ed25519.GenerateKey(rand.Reader); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := &Provider{now: now, key: key, codes: make(map[string]url.Values)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.describe)
 	mux.HandleFunc("GET /keys", p.keys)
+	mux.HandleFunc("GET /other/keys", p.keys)
 	mux.HandleFunc("GET /authorize", p.authorize)
 	mux.HandleFunc("POST /token", p.token)
-	mux.HandleFunc("GET /userinfo", p.info)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.get().Down {
-			http.Error(w, "down", http.StatusServiceUnavailable)
-			return
+		state := p.get()
+		if state.Asked != nil {
+			state.Asked(r.URL.Path)
 		}
-		mux.ServeHTTP(w, r)
+		w.Header().Set("X-Header", state.Header)
+		switch {
+		case state.Down:
+			http.Error(w, "down", http.StatusServiceUnavailable)
+		case state.Moved == r.URL.Path && r.URL.RawQuery == "":
+			http.Redirect(w, r, r.URL.Path+"?moved", http.StatusTemporaryRedirect)
+		default:
+			mux.ServeHTTP(w, r)
+		}
 	}))
 	t.Cleanup(server.Close)
 	p.URL = server.URL
@@ -102,15 +116,24 @@ func answer(w http.ResponseWriter, body any) {
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
 	all := map[string]any{
 		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-		"userinfo_endpoint": p.URL + "/userinfo", "id_token_signing_alg_values_supported": []string{"EdDSA"},
+		"id_token_signing_alg_values_supported": []string{"EdDSA"},
 	}
 	maps.Copy(all, p.get().Described)
 	answer(w, all)
 }
 
 func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
-	public, _ := p.key.Public().(ed25519.PublicKey)
-	answer(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": "1", "x": text(public)}}})
+	key, kid := p.signer()
+	public, _ := key.Public().(ed25519.PublicKey)
+	answer(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": kid, "x": text(public)}}})
+}
+
+// signer returns the key that signs, and its id.
+func (p *Provider) signer() (key ed25519.PrivateKey, kid string) {
+	if p.get().Rotated {
+		return p.key[1], "2"
+	}
+	return p.key[0], "1"
 }
 
 // authorize signs the person in, and leads back.
@@ -136,9 +159,6 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 
 // token answers with a token for a code, once.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
-	if exchanging := p.get().Exchanging; exchanging != nil {
-		exchanging()
-	}
 	code := r.PostFormValue("code")
 	p.mu.Lock()
 	q, ok := p.codes[code]
@@ -159,32 +179,24 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	state := p.get()
 	now := p.now().Unix()
 	claims := map[string]any{
-		"iss": p.URL, "aud": ClientID, "sub": "1", "nonce": q.Get("nonce"), "iat": now, "exp": now + 300, "auth_time": now, "email": "ada@example.com", "email_verified": true,
+		"iss": p.URL, "aud": ClientID, "sub": "1", "nonce": q.Get("nonce"), "iat": now, "exp": now + 300, "auth_time": now,
 	}
 	maps.Copy(claims, state.Claims)
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-	key := p.key
+	key, kid := p.signer()
 	if state.Forged {
 		key = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	}
-	answer(w, map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 300, "id_token": sign(key, claims)})
-}
-
-func (p *Provider) info(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "Bearer access" {
-		http.Error(w, "unauthorized", http.StatusUnauthorized)
-		return
-	}
-	answer(w, p.get().Info)
+	answer(w, map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 300, "id_token": sign(key, kid, claims)})
 }
 
 // sign returns a JSON Web Token.
-func sign(key ed25519.PrivateKey, claims map[string]any) string {
+func sign(key ed25519.PrivateKey, kid string, claims map[string]any) string {
 	body, err := json.Marshal(claims)
 	if err != nil {
 		panic(err)
 	}
-	signed := text([]byte(`{"alg":"EdDSA","kid":"1","typ":"JWT"}`)) + "." + text(body)
+	signed := text([]byte(`{"alg":"EdDSA","kid":"`+kid+`","typ":"JWT"}`)) + "." + text(body)
 	return signed + "." + text(ed25519.Sign(key, []byte(signed)))
 }
 

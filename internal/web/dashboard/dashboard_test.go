@@ -3,6 +3,8 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -183,5 +186,22 @@ func TestMailLimits(t *testing.T) {
 	}
 	if begun != limits.SiteWeight*SignInsOfClient {
 		t.Errorf("the networks of a site begin %d sign-ins", begun)
+	}
+}
+
+// TestCallbackLimit limits answers of a provider to browsers that have begun a sign-in. Pages of other hosts, which make
+// browsers ask without the cookie, do not use it up.
+func TestCallbackLimit(t *testing.T) {
+	t.Parallel()
+	now := func() time.Time { return time.Unix(1_000_000, 0) }
+	d := New(Config{API: http.NotFoundHandler(), Sessions: new(access.SessionManager), Provider: identity.New(identity.Config{Now: now}), Now: now, Logger: slog.New(slog.DiscardHandler)})
+	for n := range 2*SignInsOfClient + 1 {
+		r := httptest.NewRequestWithContext(limits.NewContext(t.Context(), netip.MustParseAddr("198.51.100.1")), "GET", CallbackPath, nil)
+		if n >= SignInsOfClient {
+			r.AddCookie(&http.Cookie{Name: d.flowCookie(), Value: "flow=x"})
+		}
+		if err := d.endProvider(httptest.NewRecorder(), r); (err != nil) != (n == 2*SignInsOfClient) {
+			t.Errorf("answer %d: %v", n+1, err)
+		}
 	}
 }

@@ -124,26 +124,27 @@ func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	if err := d.mailAboutPasskey(r, r.PostFormValue("name")); err != nil {
-		d.cfg.Logger.ErrorContext(r.Context(), "e-mail about a passkey failed", "err", err)
-	}
+	d.mailAboutSignIn(r, "mail.added", r.PostFormValue("name"))
 	d.redirect(w, r, "/dashboard/sessions")
 	return nil
 }
 
-// mailAboutPasskey sends the person a mail about a new passkey, which may be somebody else's.
-func (d *Dashboard) mailAboutPasskey(r *http.Request, name string) error {
+// mailAboutSignIn sends the person a mail about a passkey or an account that was added or removed, maybe by somebody
+// else.
+func (d *Dashboard) mailAboutSignIn(r *http.Request, kind, name string) {
 	if d.cfg.Mail == nil {
-		return nil
+		return
 	}
 	v := visitOf(r)
 	person, err := d.cfg.Sessions.PersonOf(r.Context(), v.session)
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.cfg.Mail.Queue(func(ctx context.Context) error {
+			return d.mail(ctx, v, person.Email, kind, "/dashboard/sessions", map[string]any{"Name": name})
+		})
 	}
-	return d.cfg.Mail.Queue(func(ctx context.Context) error {
-		return d.mail(ctx, v, person.Email, "mail.passkey", "/dashboard/sessions", map[string]any{"Name": name})
-	})
+	if err != nil {
+		d.cfg.Logger.ErrorContext(r.Context(), "e-mail about a way to sign in failed", "err", err)
+	}
 }
 
 // confirmByPasskey records that the person has used a passkey.
@@ -169,9 +170,11 @@ func (d *Dashboard) removePasskey(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return errNotFound
 	}
-	if err := d.cfg.Sessions.RemovePasskey(r.Context(), visitOf(r).session, id); err != nil {
+	k, err := d.cfg.Sessions.RemovePasskey(r.Context(), visitOf(r).session, id)
+	if err != nil {
 		return err
 	}
+	d.mailAboutSignIn(r, "mail.removed", k.Name)
 	d.redirect(w, r, "/dashboard/sessions")
 	return nil
 }

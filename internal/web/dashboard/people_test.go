@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/web/dashboard"
@@ -225,12 +226,14 @@ func TestSignInByMail(t *testing.T) {
 	w.guest().get(bob).want(t, http.StatusNotFound)
 }
 
-// TestExtraPasskeys adds a passkey in a browser, signs in with it, and confirms a dangerous change.
+// TestExtraPasskeys adds a passkey in a browser, connects an account, signs in with the passkey, and confirms a
+// dangerous change.
 func TestExtraPasskeys(t *testing.T) {
 	t.Parallel()
 	mails, withMails := newPostOffice()
 	var base string
-	w := newWorld(t, withMails, func(c *server.Config) {
+	var remote *identitytest.Provider
+	w := newWorld(t, withMails, withProvider(t, &remote), func(c *server.Config) {
 		_, port, err := net.SplitHostPort(c.Listeners[0].Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +254,10 @@ func TestExtraPasskeys(t *testing.T) {
 	d.Press("Add a passkey")
 	d.AwaitPath("/dashboard/sessions")
 	d.AwaitText("main", "Laptop")
-	mails.page(t, "ada@example.com", "A passkey was added at localhost", "Laptop")
+	mails.page(t, "ada@example.com", "A new way to sign in to localhost", "“Laptop” now signs you in")
+	d.Press("Connect an account")
+	d.AwaitText("main", "Connected")
+	mails.page(t, "ada@example.com", "“Example” now signs you in")
 	d.Press("Sign out")
 	d.AwaitPath("/dashboard/sign-in")
 	d.Press("Sign in with a passkey")

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/identity"
-	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -26,40 +25,76 @@ const (
 	maxNext = 1000
 )
 
-// providerRoutes returns the routes of sign-in by an OpenID Connect provider. A link leads there, because
-// browsers do not let a form lead to another host.
+// providerRoutes returns the routes of an OpenID Connect provider.
 func (d *Dashboard) providerRoutes() []webpage.Route {
 	if d.cfg.Provider == nil {
 		return nil
 	}
+	account := func(r *http.Request) string { return visitOf(r).Link("/dashboard/sessions") }
 	return []webpage.Route{
 		d.route("GET "+BeginPath, "", d.beginProvider, webpage.Open),
-		d.route("GET "+CallbackPath, "", d.providerSignIn, webpage.Open),
+		d.route("GET "+CallbackPath, "", d.endProvider, webpage.Open),
+		d.route("POST /dashboard/account", "", d.confirmed(ofPerson(d.beginAccount), account)),
+		d.route("POST /dashboard/account/remove", "", d.confirmed(ofPerson(d.removeAccount), account)),
 	}
 }
 
-// flowCookie is the name of the cookie with the sign-in that a browser has begun, and the page to go to
+// flowCookie is the name of the cookie with what a browser has begun at the provider, and the page to go to
 // afterwards.
 func (d *Dashboard) flowCookie() string { return d.cookieName() + "-flow" }
 
-// beginProvider leads to the provider.
-func (d *Dashboard) beginProvider(w http.ResponseWriter, r *http.Request) error {
-	flow, to, fresh := identity.NewFlow(), next(r), r.FormValue("fresh") == "1"
-	page, err := d.cfg.Provider.Begin(r.Context(), flow, fresh)
-	if err != nil {
-		return d.refuseProvider(w, r, err)
+// flowOf returns the flow of the secret in a cookie for a purpose. To add an account, it has the session's token,
+// too: an answer that another session asked for, or that was asked for to sign in, does not fit.
+func (d *Dashboard) flowOf(r *http.Request, secret string, to access.Purpose) identity.Flow {
+	if secret == "" { // everybody knows that one
+		return ""
 	}
-	if len(to) > maxNext {
-		to = ""
+	if c, err := r.Cookie(d.cookieName()); err == nil && to == access.ToAdd {
+		secret += ":" + c.Value
 	}
-	secret := url.Values{"flow": {string(flow)}, "next": {to}, "fresh": {strconv.FormatBool(fresh)}}
-	d.giveCookie(w, d.flowCookie(), secret.Encode(), flowLifetime)
-	seeOther(w, r, page)
-	return nil
+	return identity.Flow(string(to) + ":" + secret)
 }
 
-// providerSignIn begins a session of the person who signed in to the provider.
-func (d *Dashboard) providerSignIn(w http.ResponseWriter, r *http.Request) error {
+// goTo gives the browser a new flow for a purpose, and returns the provider's page for it.
+func (d *Dashboard) goTo(w http.ResponseWriter, r *http.Request, to access.Purpose) (string, error) {
+	secret, then := string(identity.NewFlow()), next(r)
+	page, err := d.cfg.Provider.Begin(r.Context(), d.flowOf(r, secret, to), to != access.ToSignIn)
+	if err != nil {
+		return "", d.refuseProvider(w, r, to, err)
+	}
+	if len(then) > maxNext {
+		then = ""
+	}
+	d.giveCookie(w, d.flowCookie(), url.Values{"flow": {secret}, "next": {then}, "to": {string(to)}}.Encode(), flowLifetime)
+	return page, nil
+}
+
+// beginProvider leads to the provider, to sign in or to confirm.
+func (d *Dashboard) beginProvider(w http.ResponseWriter, r *http.Request) error {
+	to := access.ToSignIn
+	if r.FormValue("fresh") == "1" {
+		to = access.ToConfirm
+	}
+	page, err := d.goTo(w, r, to)
+	if page != "" {
+		seeOther(w, r, page)
+	}
+	return err
+}
+
+// beginAccount leads to the provider, to connect an account there. It is a form, so that no page of others begins
+// it, and answers with a page that leads on, because browsers do not let a form lead to another host.
+func (d *Dashboard) beginAccount(w http.ResponseWriter, r *http.Request) error {
+	page, err := d.goTo(w, r, access.ToAdd)
+	if page == "" {
+		return err
+	}
+	w.Header().Set("Refresh", "0; url="+page)
+	return d.render(w, r, http.StatusOK, "account.html", "account.connect", page)
+}
+
+// endProvider ends what the browser had begun at the provider.
+func (d *Dashboard) endProvider(w http.ResponseWriter, r *http.Request) error {
 	hideToken(w) // the code
 	answer := r.URL.Query()
 	r.Form = url.Values{} // next is of who began, also on the page of a refusal
@@ -70,26 +105,24 @@ func (d *Dashboard) providerSignIn(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 	d.giveCookie(w, d.flowCookie(), "", 0)
-	account, err := d.cfg.Provider.Finish(r.Context(), identity.Flow(r.Form.Get("flow")), answer)
-	if errors.Is(err, identity.ErrUnverified) {
-		err = nil // the account may be a person's by now
+	to := access.Purpose(r.Form.Get("to"))
+	account, err := d.cfg.Provider.Finish(r.Context(), d.flowOf(r, r.Form.Get("flow"), to), answer)
+	if to == access.ToAdd {
+		d.WithSession(d.serve(func(w http.ResponseWriter, r *http.Request) error {
+			hideToken(w)
+			return d.addAccount(w, r, account, err)
+		})).ServeHTTP(w, r)
+		return nil
 	}
-	if err == nil && r.Form.Get("fresh") == "true" && d.cfg.Now().Sub(account.SignedInAt) >= access.ConfirmedFor {
+	if err == nil && to == access.ToConfirm && d.cfg.Now().Sub(account.SignedInAt) >= access.ConfirmedFor {
 		err = errNotFresh
 	}
-	if err != nil {
-		return d.refuseProvider(w, r, err)
-	}
-	known := access.Account(account)
-	if known.Email, err = mailer.Address(account.Email); err != nil {
-		known.Email = ""
-	}
-	token, err := d.cfg.Sessions.SignInByProvider(r.Context(), known, browserOf(r))
-	if errors.Is(err, access.ErrAccount) && account.Email == "" {
-		err = identity.ErrUnverified
+	var token string
+	if err == nil {
+		token, err = d.cfg.Sessions.SignInByProvider(r.Context(), account.Issuer, account.Subject, account.SignedInAt, browserOf(r))
 	}
 	if err != nil {
-		return d.refuseProvider(w, r, err)
+		return d.refuseProvider(w, r, to, err)
 	}
 	d.setCookie(w, token)
 	seeOther(w, r, next(r))
@@ -99,23 +132,54 @@ func (d *Dashboard) providerSignIn(w http.ResponseWriter, r *http.Request) error
 // errNotFresh is the error of a sign-in that was to confirm something, and does not.
 var errNotFresh = errors.New("the provider did not ask the person to sign in again")
 
-// refuseProvider shows why a sign-in by the provider failed, and the ways to sign in. It returns an
-// internal error unchanged.
-func (d *Dashboard) refuseProvider(w http.ResponseWriter, r *http.Request, err error) error {
+// addAccount connects the account with which the provider answered, unless err is set, to the person.
+func (d *Dashboard) addAccount(w http.ResponseWriter, r *http.Request, account identity.Account, err error) error {
+	if err == nil {
+		err = d.cfg.Sessions.AddAccount(r.Context(), visitOf(r).session, access.Account{Issuer: account.Issuer, Subject: account.Subject, Name: d.cfg.Provider.Name()})
+	}
+	if errors.Is(err, access.ErrUnconfirmed) {
+		d.redirect(w, r, "/dashboard/confirm", "next", visitOf(r).Link("/dashboard/sessions"))
+		return nil
+	}
+	if err != nil {
+		return d.refuseProvider(w, r, access.ToAdd, err)
+	}
+	d.mailAboutSignIn(r, "mail.added", d.cfg.Provider.Name())
+	d.redirect(w, r, "/dashboard/sessions")
+	return nil
+}
+
+// removeAccount disconnects the person's account.
+func (d *Dashboard) removeAccount(w http.ResponseWriter, r *http.Request) error {
+	a, err := d.cfg.Sessions.RemoveAccount(r.Context(), visitOf(r).session)
+	if err != nil {
+		return err
+	}
+	d.mailAboutSignIn(r, "mail.removed", a.Name)
+	d.redirect(w, r, "/dashboard/sessions")
+	return nil
+}
+
+// refuseProvider shows why the provider's answer was not enough for a purpose: with the ways to sign in, or to add an
+// account, as an error. It returns an internal error unchanged.
+func (d *Dashboard) refuseProvider(w http.ResponseWriter, r *http.Request, to access.Purpose, err error) error {
 	status, id := http.StatusForbidden, "provider.error.unknown"
 	switch {
 	case errors.Is(err, access.ErrAccount):
+	case errors.Is(err, db.ErrConflict):
+		status, id = http.StatusConflict, "provider.error.connected"
 	case errors.Is(err, identity.ErrDown):
 		status, id = http.StatusBadGateway, "provider.error.down"
 	case errors.Is(err, identity.ErrRefused):
 		status, id = http.StatusUnauthorized, "provider.error.again"
-	case errors.Is(err, identity.ErrUnverified):
-		id = "provider.error.unverified"
 	case errors.Is(err, errNotFresh):
 		id = "provider.error.fresh"
 	default:
 		return err
 	}
 	d.cfg.Logger.WarnContext(r.Context(), "sign-in by the provider failed", "err", err)
+	if to == access.ToAdd {
+		return d.render(w, r, status, "message.html", "account.connect", pageError{Text: id})
+	}
 	return d.refuseSignIn(w, r, status, id)
 }

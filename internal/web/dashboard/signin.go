@@ -148,6 +148,7 @@ type confirmForm struct {
 	signInForm
 	Email    string // of a person without a key, or empty
 	Stranded bool   // the person has passkeys, but none of this host name
+	Accounts []access.Account
 }
 
 func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmForm, err error) {
@@ -166,6 +167,9 @@ func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmFo
 		}
 		form.Passkey = len(own) > 0 && d.cfg.Sessions.CanUse(own)
 		form.Stranded = len(own) > 0 && !form.Passkey
+		if form.Accounts, err = d.cfg.Sessions.Accounts(r.Context(), v.session); err != nil {
+			return form, err
+		}
 	}
 	return form, nil
 }
@@ -226,14 +230,16 @@ type sessionRow struct {
 	Current bool // the one that asks
 }
 
-// sessionsView is the page of sessions and passkeys.
+// sessionsView is the page of sessions, passkeys and an account at a provider.
 type sessionsView struct {
 	Rows     []sessionRow
 	Passkeys []access.Passkey
-	May      bool // the person may add a passkey
+	May      bool   // the person may add a passkey
+	Provider string // name of the provider at which the person may connect an account, or empty
+	Accounts []access.Account
 }
 
-// sessions lists the sessions that the person may end, and the person's passkeys.
+// sessions lists the sessions that the person may end, and the person's passkeys and account.
 func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	list, err := d.cfg.Sessions.List(r.Context(), v.principal, "", maxSessions)
@@ -247,6 +253,12 @@ func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	view := sessionsView{Rows: rows, May: d.cfg.Sessions.HasPasskeys() && v.session.PersonID != ""}
 	if view.Passkeys, err = d.cfg.Sessions.Passkeys(r.Context(), v.session); err != nil {
 		return err
+	}
+	if view.Accounts, err = d.cfg.Sessions.Accounts(r.Context(), v.session); err != nil {
+		return err
+	}
+	if d.cfg.Provider != nil && v.session.PersonID != "" {
+		view.Provider = d.cfg.Provider.Name()
 	}
 	return d.render(w, r, http.StatusOK, "sessions.html", "sessions.title", view)
 }

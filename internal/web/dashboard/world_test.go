@@ -273,9 +273,20 @@ func (p *person) post(path string, form url.Values) answer {
 	return p.visit(http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
 }
 
+// open asks for a page of any host.
+func (p *person) open(address string) answer {
+	p.t.Helper()
+	return p.fetch(http.MethodGet, address, "", "")
+}
+
 func (p *person) visit(method, path, contentType, body string) answer {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
+	return p.fetch(method, p.url+path, contentType, body)
+}
+
+func (p *person) fetch(method, address, contentType, body string) answer {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
