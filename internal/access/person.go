@@ -120,17 +120,21 @@ func (m *SessionManager) SignInByProvider(ctx context.Context, issuer, subject s
 	}
 	a.UsedAt = m.now()
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if token, err = m.enter(ctx, tx, p, ByProvider, at, from); err != nil {
+		if err := useAccount(ctx, tx, a); err != nil { // its row first, as who removes it
 			return err
 		}
-		return useAccount(ctx, tx, a)
+		token, err = m.enter(ctx, tx, p, ByProvider, at, from)
+		return err
 	})
 	return token, err
 }
 
 // AddAccount connects an account to the person of a session, which must still be confirmed. Errors are
-// ErrUnconfirmed, db.ErrConflict if the account is a person's or the person has one, and internal ones.
+// db.ErrNotFound without a person, ErrUnconfirmed, db.ErrConflict if the account is a person's or the person has one, and internal ones.
 func (m *SessionManager) AddAccount(ctx context.Context, s Session, a Account) error {
+	if s.PersonID == "" {
+		return db.ErrNotFound
+	}
 	a.PersonID, a.ConnectedAt = s.PersonID, m.now()
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		if err := lockPerson(ctx, tx, s.PersonID); err != nil { // a passkey that is being added unconfirms the session

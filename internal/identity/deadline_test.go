@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,12 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestDeadline asks a provider that is silent.
+// TestDeadline asks a provider that is silent, twice at a time.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(t *testing.T, p *Provider) error{
 		"begin": func(t *testing.T, p *Provider) error {
-			_, err := p.Begin(t.Context(), "flow", false)
+			_, err := p.Begin(t.Context(), "flow", false, false)
 			return err
 		},
 		"finish": func(t *testing.T, p *Provider) error {
@@ -35,9 +36,15 @@ func TestDeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, begun := New(Config{Issuer: "https://id.example", Now: time.Now}), time.Now()
 				p.http.Transport = silent{}
-				if err := ask(t, p); !errors.Is(err, ErrDown) || time.Since(begun) > Deadline {
-					t.Errorf("after %s: %v", time.Since(begun), err)
+				var both sync.WaitGroup
+				for range 2 {
+					both.Go(func() {
+						if err := ask(t, p); !errors.Is(err, ErrDown) || time.Since(begun) > Deadline {
+							t.Errorf("after %s: %v", time.Since(begun), err)
+						}
+					})
 				}
+				both.Wait()
 			})
 		})
 	}

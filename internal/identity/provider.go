@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,7 +65,7 @@ type Provider struct {
 	cfg      Config
 	http     *http.Client
 	inFlight chan struct{} // has an element for each sign-in about which the provider is being asked
-	reading  sync.Mutex    // held while the description is read, and so for up to Deadline
+	reading  chan struct{} // has an element while the description is read, and so for up to Deadline
 	// last is nil until the first person signs in, so that the service starts without the provider.
 	last atomic.Pointer[description]
 }
@@ -83,7 +82,7 @@ type description struct {
 // New returns a Provider.
 func New(cfg Config) *Provider {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders} // people seldom sign in
-	return &Provider{cfg: cfg, inFlight: make(chan struct{}, MaxInFlight), http: &http.Client{
+	return &Provider{cfg: cfg, inFlight: make(chan struct{}, MaxInFlight), reading: make(chan struct{}, 1), http: &http.Client{
 		Transport:     bounded{transport, cfg},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       Deadline,
@@ -111,9 +110,9 @@ type Account struct {
 	SignedInAt      time.Time
 }
 
-// Begin returns the provider's page for a flow. The person must sign in there again if fresh is set. The
-// error is ErrDown.
-func (p *Provider) Begin(ctx context.Context, flow Flow, fresh bool) (string, error) {
+// Begin returns the provider's page for a flow. The person must sign in there again if fresh is set, and chooses the
+// account if choose is. The error is ErrDown.
+func (p *Provider) Begin(ctx context.Context, flow Flow, fresh, choose bool) (string, error) {
 	found, err := p.find(ctx)
 	if err != nil {
 		return "", err
@@ -121,6 +120,9 @@ func (p *Provider) Begin(ctx context.Context, flow Flow, fresh bool) (string, er
 	options := []oauth2.AuthCodeOption{oidc.Nonce(flow.hash("nonce")), oauth2.S256ChallengeOption(flow.hash("verifier"))}
 	if fresh {
 		options = append(options, oauth2.SetAuthURLParam("max_age", "0")) // prompt=login means the same, but not every provider knows it
+	}
+	if choose {
+		options = append(options, oauth2.SetAuthURLParam("prompt", "select_account"))
 	}
 	return found.client.AuthCodeURL(flow.hash("state"), options...), nil
 }
@@ -155,6 +157,9 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, answer url.Values) (a 
 		return a, because(ErrDown, err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
+	if raw == "" { // as if it had been asked for another scope
+		return a, because(ErrRefused, "it has no token")
+	}
 	late := func() time.Time { return p.cfg.Now().Add(-Leeway) }
 	token, err := found.Verifier(&oidc.Config{ClientID: p.cfg.ClientID, Now: late}).Verify(ctx, raw)
 	if err != nil {
@@ -181,24 +186,40 @@ func validSubject(text string) bool {
 }
 
 // find returns the provider's description. It reads it if the last one no longer counts, and others use that one
-// until it is done. The error is ErrDown.
+// until it is done, also if that fails. The error is ErrDown.
 func (p *Provider) find(ctx context.Context) (last *description, err error) {
 	last = p.last.Load()
-	if last == nil {
-		p.reading.Lock()
-	} else if p.counts(last) || !p.reading.TryLock() {
+	if last != nil && p.counts(last) {
 		return last, last.err
 	}
-	defer p.reading.Unlock()
-	if last = p.last.Load(); last == nil || !p.counts(last) {
-		at := p.cfg.Now()
-		last, err = p.cfg.describe(oidc.ClientContext(context.WithoutCancel(ctx), p.http)) // who goes away must not make it fail for others
-		if err != nil {
-			last = &description{err: because(ErrDown, err), lasts: retryAfter}
+	if last == nil {
+		select {
+		case p.reading <- struct{}{}:
+		case <-ctx.Done():
+			return nil, because(ErrDown, ctx.Err())
 		}
-		last.at = at
-		p.last.Store(last)
+	} else {
+		select {
+		case p.reading <- struct{}{}:
+		default:
+			return last, last.err
+		}
 	}
+	defer func() { <-p.reading }()
+	former := p.last.Load()
+	if former != nil && p.counts(former) { // others have read it meanwhile
+		return former, former.err
+	}
+	last, err = p.cfg.describe(oidc.ClientContext(context.WithoutCancel(ctx), p.http)) // who goes away must not make it fail for others
+	switch {
+	case err == nil:
+	case former != nil && former.err == nil:
+		last = &description{Provider: former.Provider, client: former.client, lasts: retryAfter}
+	default:
+		last = &description{err: because(ErrDown, err), lasts: retryAfter}
+	}
+	last.at = p.cfg.Now()
+	p.last.Store(last)
 	return last, last.err
 }
 

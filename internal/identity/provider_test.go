@@ -47,7 +47,7 @@ const flow identity.Flow = "the secret of a sign-in"
 // visit goes to the provider, and returns the answer that it leads back with.
 func (w *world) visit(f identity.Flow) url.Values {
 	w.t.Helper()
-	page, err := w.Begin(w.t.Context(), f, false)
+	page, err := w.Begin(w.t.Context(), f, false, false)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestProviderDown(t *testing.T) {
 	} {
 		w.remote.Set(state)
 		for range 2 {
-			if page, err := w.Begin(t.Context(), flow, false); !errors.Is(err, identity.ErrDown) || page != "" {
+			if page, err := w.Begin(t.Context(), flow, false, false); !errors.Is(err, identity.ErrDown) || page != "" {
 				t.Fatalf("%.300v: %q, %v", state, page, err)
 			}
 			w.remote.Set(identitytest.State{})
@@ -187,8 +187,8 @@ func TestProviderDown(t *testing.T) {
 	if _, err := w.service(identitytest.ClientID, "wrong").Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrRefused) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("with a wrong secret: %v", err)
 	}
-	page, err := w.Begin(t.Context(), flow, true)
-	if u, _ := url.Parse(page); err != nil || u.Query().Get("max_age") != "0" || strings.Contains(page, string(flow)) {
+	page, err := w.Begin(t.Context(), flow, true, true)
+	if u, _ := url.Parse(page); err != nil || u.Query().Get("max_age") != "0" || u.Query().Get("prompt") != "select_account" || strings.Contains(page, string(flow)) {
 		t.Errorf("a fresh sign-in is at %s, %v", page, err)
 	}
 }
@@ -254,7 +254,7 @@ func TestDescriptionAgain(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	w.remote.Set(identitytest.State{Described: map[string]any{"authorization_endpoint": w.remote.URL + "/new"}, Asked: func(string) { begun <- struct{}{}; <-end }})
 	page := func() string {
-		page, err := w.Begin(t.Context(), flow, false)
+		page, err := w.Begin(t.Context(), flow, false, false)
 		if err != nil {
 			t.Error(err)
 		}
@@ -278,5 +278,12 @@ func TestDescriptionAgain(t *testing.T) {
 	close(end)
 	if after := <-again; !strings.HasPrefix(after, w.remote.URL+"/new") {
 		t.Errorf("an hour later, it is at %s", after)
+	}
+	w.remote.Set(identitytest.State{Down: true})
+	w.at = w.at.Add(identity.DescriptionLifetime)
+	for range 2 {
+		if down := page(); !strings.HasPrefix(down, w.remote.URL+"/new") {
+			t.Errorf("while the provider is down, it is at %s", down)
+		}
 	}
 }

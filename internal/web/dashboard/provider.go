@@ -58,7 +58,7 @@ func (d *Dashboard) flowOf(r *http.Request, secret string, to access.Purpose) id
 // goTo gives the browser a new flow for a purpose, and returns the provider's page for it.
 func (d *Dashboard) goTo(w http.ResponseWriter, r *http.Request, to access.Purpose) (string, error) {
 	secret, then := string(identity.NewFlow()), next(r)
-	page, err := d.cfg.Provider.Begin(r.Context(), d.flowOf(r, secret, to), to != access.ToSignIn)
+	page, err := d.cfg.Provider.Begin(r.Context(), d.flowOf(r, secret, to), to != access.ToSignIn, to == access.ToAdd)
 	if err != nil {
 		return "", d.refuseProvider(w, r, to, err)
 	}
@@ -107,14 +107,18 @@ func (d *Dashboard) endProvider(w http.ResponseWriter, r *http.Request) error {
 	d.giveCookie(w, d.flowCookie(), "", 0)
 	to := access.Purpose(r.Form.Get("to"))
 	account, err := d.cfg.Provider.Finish(r.Context(), d.flowOf(r, r.Form.Get("flow"), to), answer)
+	old := err == nil && d.cfg.Now().Sub(account.SignedInAt) >= access.ConfirmedFor
 	if to == access.ToAdd {
+		if old && account.SignedInAt.Unix() > 0 { // not every provider says when
+			err = errNotFresh
+		}
 		d.WithSession(d.serve(func(w http.ResponseWriter, r *http.Request) error {
 			hideToken(w)
 			return d.addAccount(w, r, account, err)
 		})).ServeHTTP(w, r)
 		return nil
 	}
-	if err == nil && to == access.ToConfirm && d.cfg.Now().Sub(account.SignedInAt) >= access.ConfirmedFor {
+	if old && to == access.ToConfirm {
 		err = errNotFresh
 	}
 	var token string

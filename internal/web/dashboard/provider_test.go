@@ -44,7 +44,7 @@ func (p *person) begins() string {
 	p.t.Helper()
 	begun := p.submit(p.get("/dashboard/sessions").want(p.t, http.StatusOK, "Connect an account"), "/dashboard/account", nil).want(p.t, http.StatusOK, "Go on")
 	page := begun.linkTo(p.t, "Go on")
-	if begun.header.Get("Refresh") != "0; url="+page || !strings.Contains(page, "max_age=0") {
+	if begun.header.Get("Refresh") != "0; url="+page || !strings.Contains(page, "max_age=0") || !strings.Contains(page, "prompt=select_account") {
 		p.t.Errorf("the page leads to %s, and refreshes to %s", page, begun.header.Get("Refresh"))
 	}
 	return page
@@ -73,6 +73,9 @@ func TestProvider(t *testing.T) {
 		t.Error("a person without an account confirms by the provider")
 	}
 	ada.confirms(mails, "ada@example.com")
+	remote.Set(identitytest.State{Claims: map[string]any{"auth_time": w.now().Add(-time.Hour).Unix()}})
+	ada.open(ada.begins()).want(t, http.StatusForbidden, "did not ask you to sign in again") // somebody else did, perhaps
+	remote.Set(identitytest.State{})
 	ada.open(ada.begins()).want(t, http.StatusOK, "Example Connected", "with a link")
 	mails.page(t, "ada@example.com", "A new way to sign in", "“Example” now signs you in")
 
@@ -187,7 +190,7 @@ func TestFlow(t *testing.T) {
 	plant(attacker, changed)
 	refused("to sign in, as an account", attacker, signIn)
 	for _, secret := range []identity.Flow{"", ":", "sign-in:"} { // that everybody knows
-		page, err := identity.New(cfg).Begin(t.Context(), secret, false)
+		page, err := identity.New(cfg).Begin(t.Context(), secret, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
