@@ -154,72 +154,6 @@ func TestDueAuthorizations(t *testing.T) {
 	})
 }
 
-// TestEndAuthorizations ends authorizations at final blocks.
-func TestEndAuthorizations(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		rowtest.Fill(t, s)
-		paid := rowtest.SampleAuthorization(1, "inv_1")
-		p := authorizedPayment(5, paid)
-		end := func(final int64) {
-			t.Helper()
-			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-				return ledger.EndAuthorizations(ctx, tx, "base", invoice.Unix(final), invoice.RefusedWindowClosed, rowtest.At(3000))
-			})
-		}
-		want := func(id string, status ledger.AuthorizationStatus, reason invoice.Refusal) {
-			t.Helper()
-			a, err := ledger.NewReader(s).Authorization(t.Context(), id)
-			if err != nil || a.Status != status || a.Reason != reason || a.EndedAt.IsZero() != (status == ledger.AuthorizationAccepted) {
-				t.Errorf("%s is %s (%s) since %v, %v; want %s", id, a.Status, a.Reason, a.EndedAt, err, status)
-			}
-		}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			if err := ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}); err != nil {
-				return err
-			}
-			return ledger.SetAuthorizationPayments(ctx, tx, map[string]string{paid.ID: p.ID})
-		})
-		end(2001)
-		want("aut_1", ledger.AuthorizationAccepted, "") // its payment is pending
-		want("aut_2", ledger.AuthorizationAccepted, "") // its window has a second left
-		end(2002)
-		want("aut_1", ledger.AuthorizationAccepted, "")
-		want("aut_2", ledger.AuthorizationRefused, invoice.RefusedWindowClosed)
-		p.Status, p.ConfirmedAt = invoice.Confirmed, rowtest.At(2500)
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
-		})
-		end(2002)
-		want("aut_1", ledger.AuthorizationPaid, "")
-	})
-}
-
-// TestCountAuthorizations counts against each budget.
-func TestCountAuthorizations(t *testing.T) {
-	t.Parallel()
-	rowtest.EachWriter(t, 3, func(t *testing.T, s *db.DB, _ *sql.DB) {
-		other := rowtest.SampleAuthorization(3, "inv_2")
-		other.From = invoice.Address{0xbc}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return errors.Join(ledger.InsertAuthorization(ctx, tx, rowtest.SampleAuthorization(1, "inv_0")),
-				ledger.InsertAuthorization(ctx, tx, rowtest.SampleAuthorization(2, "inv_1")), ledger.InsertAuthorization(ctx, tx, other))
-		})
-		count := func(since time.Time, merchantID string, want [3]int64) {
-			t.Helper()
-			all, merchant, payer, err := ledger.CountAuthorizations(t.Context(), s, "base", merchantID, invoice.Address{0xbb}, ledger.Window{Since: since, Oldest: since})
-			if got := [3]int64{all, merchant, payer}; err != nil || got != want {
-				t.Errorf("since %v: %v, %v; want %v", since, got, err, want)
-			}
-		}
-		count(rowtest.AtMS(0), "m", [3]int64{3, 3, 2})
-		count(rowtest.AtMS(0), "n", [3]int64{3, 0, 2})
-		count(rowtest.AtMS(1000), "m", [3]int64{2, 2, 1}) // the first is as old as that
-		rowtest.Must(t, ledger.RefuseAuthorization(t.Context(), s, rowtest.WriterLease, "aut_2", invoice.RefusedReverts, rowtest.At(1500)))
-		count(rowtest.AtMS(0), "m", [3]int64{2, 2, 2}) // it cost no gas
-	})
-}
-
 func TestX402Settlements(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -273,5 +207,30 @@ func TestX402Settlements(t *testing.T) {
 		if _, err := ledger.NewReader(s).SentTx(t.Context(), "ctx_none"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("of no transaction: %v", err)
 		}
+	})
+}
+
+// TestCountAuthorizations counts against each budget.
+func TestCountAuthorizations(t *testing.T) {
+	t.Parallel()
+	rowtest.EachWriter(t, 3, func(t *testing.T, s *db.DB, _ *sql.DB) {
+		other := rowtest.SampleAuthorization(3, "inv_2")
+		other.From = invoice.Address{0xbc}
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(ledger.InsertAuthorization(ctx, tx, rowtest.SampleAuthorization(1, "inv_0")),
+				ledger.InsertAuthorization(ctx, tx, rowtest.SampleAuthorization(2, "inv_1")), ledger.InsertAuthorization(ctx, tx, other))
+		})
+		count := func(since time.Time, merchantID string, want [3]int64) {
+			t.Helper()
+			all, merchant, payer, err := ledger.CountAuthorizations(t.Context(), s, "base", merchantID, invoice.Address{0xbb}, ledger.Window{Since: since, Oldest: since})
+			if got := [3]int64{all, merchant, payer}; err != nil || got != want {
+				t.Errorf("since %v: %v, %v; want %v", since, got, err, want)
+			}
+		}
+		count(rowtest.AtMS(0), "m", [3]int64{3, 3, 2})
+		count(rowtest.AtMS(0), "n", [3]int64{3, 0, 2})
+		count(rowtest.AtMS(1000), "m", [3]int64{2, 2, 1}) // the first is as old as that
+		rowtest.Must(t, ledger.RefuseAuthorization(t.Context(), s, rowtest.WriterLease, "aut_2", invoice.RefusedReverts, rowtest.At(1500)))
+		count(rowtest.AtMS(0), "m", [3]int64{2, 2, 2}) // it cost no gas
 	})
 }

@@ -157,31 +157,6 @@ func TestAuthorizationIsBound(t *testing.T) {
 	})
 }
 
-// TestAuthorizationInAReorg expects the outcome to be unknown while a reorg has dropped the transfer,
-// and paid again when another transaction has made it.
-func TestAuthorizationInAReorg(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.gasless(plenty)
-		inv := w.create()
-		a := w.authorization(inv, w.hash("nonce"))
-		accepted, err := w.Authorize(t.Context(), inv.ID, a)
-		w.must(err)
-		w.mine(start+1, w.transferOf(a))
-		w.reorg(1)
-		if got := w.stored(accepted.ID); got.Paid() || got.Status != ledger.AuthorizationAccepted {
-			t.Errorf("after a reorg it is %+v", got)
-		}
-		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
-		wantRefused(t, err, invoice.RefusedPending)
-		second := w.transferOf(a)
-		w.mine(start+2, second)
-		w.final()
-		if got := w.stored(accepted.ID); got.Status != ledger.AuthorizationPaid || got.Payment.TxHash != second.TxHash {
-			t.Errorf("made by another transaction, it is %+v", got)
-		}
-	})
-}
-
 // TestAnotherTransferByTheNonce signs two transfers with one nonce, and submits the larger one to the
 // service, and the smaller one to the chain. Only the smaller one counts as paid.
 func TestAnotherTransferByTheNonce(t *testing.T) {
@@ -425,8 +400,8 @@ func TestVoidWhilePaying(t *testing.T) {
 	})
 }
 
-// TestAuthorizationLapses expects a refusal when a final block is at the end of the window, and not
-// before.
+// TestAuthorizationLapses expects a refusal when a final block is at the end of the window, and not before. Meanwhile
+// gasless payments are turned off, and the operator key is removed.
 func TestAuthorizationLapses(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -434,6 +409,7 @@ func TestAuthorizationLapses(t *testing.T) {
 		a := w.authorization(inv, w.hash("nonce"))
 		accepted, err := w.Authorize(t.Context(), inv.ID, a)
 		w.must(err)
+		w.Service = w.service()
 		w.mine(a.ValidBefore.Unix() - 1)
 		w.final()
 		if got := w.stored(accepted.ID); got.Status != ledger.AuthorizationAccepted {
@@ -448,6 +424,9 @@ func TestAuthorizationLapses(t *testing.T) {
 			t.Errorf("afterwards it is %+v", got)
 		}
 		w.seconds.Store(a.ValidBefore.Unix())
+		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
+		wantRefused(t, err, invoice.RefusedGaslessOff)
+		w.gasless(plenty)
 		next, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
 		if err != nil || next.ID == accepted.ID {
 			t.Errorf("another one: %v", err)
@@ -590,29 +569,6 @@ func TestAuthorizeRefusals(t *testing.T) {
 
 		late := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
 		_, err = w.Authorize(t.Context(), late.ID, w.authorization(late, w.hash("nonce")))
-		wantRefused(t, err, invoice.RefusedGaslessOff)
-	})
-}
-
-// TestGaslessTurnedOff turns gasless off and removes the operator key. The service must still end an
-// authorization that it accepted before, once a final block has passed its window.
-func TestGaslessTurnedOff(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		w.gasless(plenty)
-		inv := w.create()
-		accepted, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))
-		w.must(err)
-		w.Service = w.service()
-		for _, after := range []struct {
-			seconds int64
-			want    ledger.AuthorizationStatus
-		}{{599, ledger.AuthorizationAccepted}, {1, ledger.AuthorizationRefused}} {
-			w.advance(w.seconds.Load() + after.seconds)
-			if got, err := ledger.NewReader(w.db.store).Authorization(t.Context(), accepted.ID); err != nil || got.Status != after.want {
-				t.Errorf("it is %s (%s), %v; want %s", got.Status, got.Reason, err, after.want)
-			}
-		}
-		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
 		wantRefused(t, err, invoice.RefusedGaslessOff)
 	})
 }

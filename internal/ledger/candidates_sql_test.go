@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -113,37 +112,6 @@ func sorted(ids []string) []string {
 	return ids
 }
 
-// TestInvoicesByCommitment looks up invoices by their whole commitment. No two have the same.
-func TestInvoicesByCommitment(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		rowtest.StartChain(t, s, "base")
-		inv := rowtest.Sample("inv_1", "m")
-		rowtest.Insert(t, s, inv)
-		near := inv.CommitmentID
-		near[len(near)-1]++
-		found, err := ledger.InvoicesByCommitment(t.Context(), s, []invoice.Hash{near, inv.CommitmentID, {}})
-		if err != nil || len(found) != 1 || found[inv.CommitmentID] != inv.ID {
-			t.Errorf("found %v, %v", found, err)
-		}
-		if got, err := ledger.InvoiceByCommitment(t.Context(), s, inv.CommitmentID); err != nil || got.ID != inv.ID {
-			t.Errorf("found %q, %v", got.ID, err)
-		}
-		if got, err := ledger.InvoiceByCommitment(t.Context(), s, near); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("found %q, %v, want %v", got.ID, err, db.ErrNotFound)
-		}
-		again := rowtest.Sample("inv_2", "m")
-		again.CommitmentID = inv.CommitmentID
-		err = s.Update(t.Context(), func(tx *db.Tx) error {
-			_, err := ledger.InsertInvoices(t.Context(), tx, []invoice.Invoice{again})
-			return err
-		})
-		if err == nil {
-			t.Error("two invoices have the same commitment")
-		}
-	})
-}
-
 // TestListsEndAtTheirLimit looks up an amount that more invoices have than the limit.
 func TestListsEndAtTheirLimit(t *testing.T) {
 	t.Parallel()
@@ -166,90 +134,6 @@ func TestListsEndAtTheirLimit(t *testing.T) {
 			if len(byAmount[0]) != want || len(tolerant[0]) != want || len(byAmount[1])+len(tolerant[1]) > 0 {
 				t.Errorf("up to %d: %d by amount, %d with a tolerance; want %d", limit, len(byAmount[0]), len(tolerant[0]), want)
 			}
-		}
-	})
-}
-
-// TestInvoicesWithToleranceAreAboveTheAmount looks up invoices with amounts above the
-// given one, up to twice as much, also with more digits.
-func TestInvoicesWithToleranceAreAboveTheAmount(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		var made []invoice.Invoice
-		for _, a := range []uint64{9_600, 9_999, 10_000, 10_001, 19_200} {
-			inv := rowtest.Sample(fmt.Sprintf("inv_%05d", a), "m")
-			inv.Amount, inv.Tolerance, inv.TransferAmount = invoice.NewAmount(a), invoice.NewAmount(5), invoice.Amount{}
-			made = append(made, inv)
-		}
-		rowtest.Insert(t, s, made...)
-		for amount, want := range map[uint64][]string{
-			4_799:  nil,
-			4_800:  {"inv_09600"},
-			9_599:  {"inv_09600", "inv_09999", "inv_10000", "inv_10001"},
-			9_600:  {"inv_09999", "inv_10000", "inv_10001", "inv_19200"},
-			10_000: {"inv_10001", "inv_19200"},
-			19_200: nil,
-		} {
-			got, err := ledger.InvoicesWithTolerance(t.Context(), s, []ledger.AmountLookup{rowtest.Lookup(amount, 8, 1500)}, 100)
-			rowtest.Must(t, err)
-			if diff := cmp.Diff(want, sorted(got[0])); diff != "" {
-				t.Errorf("above %d (-want +got):\n%s", amount, diff)
-			}
-		}
-	})
-}
-
-func TestPaidPairs(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		rowtest.StartChain(t, s, "base")
-		p := rowtest.SamplePayment(1)
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
-		})
-		pair := ledger.Pair{Payer: p.From, Receiver: p.To}
-		among := []ledger.Pair{pair, {Payer: p.To, Receiver: p.From}, {Payer: p.From}}
-		got, err := ledger.PaidPairs(t.Context(), s, "base", among)
-		if diff := cmp.Diff(map[ledger.Pair]bool{pair: true}, got); err != nil || diff != "" {
-			t.Errorf("%v, pairs (-want +got):\n%s", err, diff)
-		}
-		if got, err = ledger.PaidPairs(t.Context(), s, "other", among); err != nil || len(got) != 0 {
-			t.Errorf("on another chain: %v, %v", got, err)
-		}
-	})
-}
-
-// TestFormerRemaindersAreNotRead looks up a former remainder of invoices, before and in the
-// transaction that closes them. Blocks up to the one that closed an invoice find it. For later blocks
-// the index excludes it, so that it has no cost.
-func TestFormerRemaindersAreNotRead(t *testing.T) {
-	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		s, conn := dbtest.Open(t, url), dbtest.SQL(t, url)
-		rowtest.StartChain(t, s, "base")
-		made := []invoice.Invoice{rowtest.Sample("inv_0", "m"), rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m")}
-		rowtest.Insert(t, s, made...)
-		remainder := func(inv invoice.Invoice) []ledger.TransferAmount {
-			return []ledger.TransferAmount{{Invoice: inv, Base: invoice.NewAmount(60), FromBlock: 1, Remainder: true}}
-		}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return errors.Join(ledger.InsertBareRemainders(ctx, tx, remainder(made[0])), ledger.InsertBareRemainders(ctx, tx, remainder(made[1])))
-		})
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			made[1].Status, made[2].Status = invoice.Expired, invoice.Expired
-			return errors.Join(ledger.InsertBareRemainders(ctx, tx, remainder(made[2])), ledger.UpdateInvoices(ctx, tx, made[1:]))
-		})
-		for block, want := range map[uint64][]string{99: {"inv_0", "inv_1", "inv_2"}, 100: {"inv_0", "inv_1", "inv_2"}, 101: {"inv_0"}} {
-			got, err := ledger.InvoicesByAmount(t.Context(), s, []ledger.AmountLookup{rowtest.Lookup(60, block, 1500)}, 100)
-			rowtest.Must(t, err)
-			if diff := cmp.Diff(want, sorted(got[0])); diff != "" {
-				t.Errorf("in block %d (-want +got):\n%s", block, diff)
-			}
-		}
-		var left int
-		rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM transfer_amounts WHERE remainder = 1 AND (closed_block IS NULL OR closed_block > 100)").Scan(&left))
-		if left != 1 {
-			t.Errorf("%d remainders are looked at above block 100, want that of the open invoice", left)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 			w.blocks = append(w.blocks, before, after)
 		},
 	}
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, play := range plays {
 			t.Run("paid, "+name, func(t *testing.T) {
 				w := d.world(t)
@@ -107,7 +107,7 @@ func playTwoBlocks(w *world, play func(w *world, before, after ledger.Block), pa
 // former remainder, and by a larger amount.
 func TestTooManyCandidates(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for n, attributed := range map[uint64]bool{99: true, 100: false} {
 			w := d.world(t)
 			var all []invoice.Invoice
@@ -148,15 +148,11 @@ func TestTooManyCandidates(t *testing.T) {
 	})
 }
 
-// eachAlone runs the test on each database, while no other test runs.
-func eachAlone(t *testing.T, test func(t *testing.T, d *database)) {
+// alone returns a SQLite database for a test that runs while no other does.
+func alone(t *testing.T) *database {
 	t.Helper()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			u := url(t)
-			test(t, &database{store: dbtest.Open(t, u), sql: dbtest.SQL(t, u)})
-		})
-	}
+	url := dbtest.Migrated(t)
+	return &database{store: dbtest.Open(t, url), sql: dbtest.SQL(t, url)}
 }
 
 // allocated returns how many kilobytes fn allocates, as a measure of the rows it reads. No other test
@@ -173,33 +169,59 @@ func allocated(fn func()) uint64 {
 // with other transfers. Both must cost about the same: each amount is looked up once, and line items
 // are not read.
 func TestCostOfDustOfAPrice(t *testing.T) {
-	eachAlone(t, func(t *testing.T, d *database) {
-		cost := func(tolerance, amount, step uint64) uint64 {
-			w := d.world(t)
-			var all []invoice.Invoice
-			for s := range uint64(99) {
-				inv := w.insertable(s + 1)
-				inv.Amount, inv.TransferAmount, inv.Tolerance = invoice.NewAmount(1_500), invoice.Amount{}, invoice.NewAmount(tolerance)
-				for range 20 {
-					inv.LineItems = append(inv.LineItems, invoice.LineItem{Label: strings.Repeat("x", 100), Amount: invoice.NewAmount(75)})
-				}
-				all = append(all, inv)
+	d := alone(t)
+	cost := func(tolerance, amount, step uint64) uint64 {
+		w := d.world(t)
+		var all []invoice.Invoice
+		for s := range uint64(99) {
+			inv := w.insertable(s + 1)
+			inv.Amount, inv.TransferAmount, inv.Tolerance = invoice.NewAmount(1_500), invoice.Amount{}, invoice.NewAmount(tolerance)
+			for range 20 {
+				inv.LineItems = append(inv.LineItems, invoice.LineItem{Label: strings.Repeat("x", 100), Amount: invoice.NewAmount(75)})
 			}
-			w.insert(all)
-			var dust []invoice.Transfer
-			for i := range uint64(500) {
-				dust = append(dust, w.pay(invoice.NewAmount(amount+i*step)))
+			all = append(all, inv)
+		}
+		w.insert(all)
+		var dust []invoice.Transfer
+		for i := range uint64(500) {
+			dust = append(dust, w.pay(invoice.NewAmount(amount+i*step)))
+		}
+		b := w.next(start+1, dust...)
+		return allocated(func() { w.observe(b) })
+	}
+	other := cost(0, 10_000, 0)
+	if got := cost(0, 1_500, 0); got > 2*other {
+		t.Errorf("500 transfers of a price allocate %d kB, others %d kB", got, other)
+	}
+	other = cost(0, 10_000, 1)
+	if got := cost(1, 900, 1); got > 3*other {
+		t.Errorf("500 transfers of different amounts below a price allocate %d kB, others %d kB", got, other)
+	}
+}
+
+// TestChainOfTolerances mines many transfers in one block. Each is the amount of an invoice that the transfer before it
+// pays within the tolerance, so that the invoices that it may pay are known only after that one.
+func TestChainOfTolerances(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w.merchant = "lenient-" + w.merchant
+		const transfers = 70 // more than the reads of one decision
+		var invoices []invoice.Invoice
+		var block []invoice.Transfer
+		n := uint64(1_000_000)
+		for range transfers {
+			block = append(block, w.pay(invoice.NewAmount(n)))
+			n += n / 25
+			invoices = append(invoices, w.create(amount(n)))
+		}
+		w.mine(start+10, block...)
+		w.final()
+		for i, inv := range invoices {
+			if p := w.payment(block[i]); p.InvoiceID != inv.ID || p.Method != invoice.ByTolerance {
+				t.Errorf("transfer %d belongs to %q by %q, want %s by tolerance", i, p.InvoiceID, p.Method, inv.ID)
 			}
-			b := w.next(start+1, dust...)
-			return allocated(func() { w.observe(b) })
-		}
-		other := cost(0, 10_000, 0)
-		if got := cost(0, 1_500, 0); got > 2*other {
-			t.Errorf("500 transfers of a price allocate %d kB, others %d kB", got, other)
-		}
-		other = cost(0, 10_000, 1)
-		if got := cost(1, 900, 1); got > 3*other {
-			t.Errorf("500 transfers of different amounts below a price allocate %d kB, others %d kB", got, other)
+			if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+				t.Errorf("invoice %d is %s", i, got.Status)
+			}
 		}
 	})
 }

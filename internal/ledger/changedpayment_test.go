@@ -30,12 +30,6 @@ func (w *world) lostPayment(refunds ...uint64) (inv invoice.Invoice, paid invoic
 	return inv, paid, back
 }
 
-// over returns a transfer with another amount.
-func over(t invoice.Transfer, n uint64) invoice.Transfer {
-	t.Amount = invoice.NewAmount(n)
-	return t
-}
-
 // states returns the states of the refunds that transfers are stored as.
 func (w *world) states(back []invoice.Transfer) (states []invoice.PaymentStatus) {
 	w.t.Helper()
@@ -53,7 +47,7 @@ func (w *world) states(back []invoice.Transfer) (states []invoice.PaymentStatus)
 // mined again with another amount. Refunds that do not fit into it are no longer refunds.
 func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, c := range map[string]struct {
 			refunds []uint64
 			returns uint64
@@ -68,7 +62,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 		} {
 			w := d.world(t)
 			inv, paid, back := w.lostPayment(c.refunds...)
-			w.mine(w.head().Time.Unix()+1, over(paid, c.returns))
+			w.mine(w.head().Time.Unix()+1, withAmount(paid, c.returns))
 			var pending, confirmed []invoice.PaymentStatus
 			var sum uint64
 			for i, kept := range c.kept {
@@ -101,7 +95,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 // Its refund does not refund that payment, which is large enough for it.
 func TestRefundOfAPaymentOfOthers(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, change := range map[string]func(w *world, t invoice.Transfer) invoice.Transfer{
 			"from another account": func(_ *world, t invoice.Transfer) invoice.Transfer {
 				t.From = invoice.Address{0xbc}
@@ -144,7 +138,7 @@ func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
 		w.must(err)
 		w.fill(missed.Number, missed.Header, missed)
 		w.wantRefundOf(back[0], invoice.Pending, paid)
-		w.mine(w.head().Time.Unix()+1, over(paid, 10))
+		w.mine(w.head().Time.Unix()+1, withAmount(paid, 10))
 		record, refund := w.storedRefund(back[0])
 		second := w.payment(missed.Transfers[0])
 		if refund.Status != invoice.Pending || refund.PaymentID != second.ID || record.InvoiceID != other.ID {
@@ -168,7 +162,7 @@ func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 		inv, paid, back := w.lostPayment(1000)
 		w.final()
 		item := w.only(invoice.ItemWithoutPayment)
-		w.mine(w.head().Time.Unix()+1, over(paid, 400))
+		w.mine(w.head().Time.Unix()+1, withAmount(paid, 400))
 		w.final()
 		if got := w.states(back); got[0] != invoice.Confirmed {
 			t.Errorf("the refund is %s", got[0])
@@ -209,7 +203,7 @@ func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
 		w.final()
 		_, refund := w.storedRefund(back[0])
 		stale()
-		w.mine(w.head().Time.Unix()+1, tagged(over(paid, 400), invoice.Evidence{}))
+		w.mine(w.head().Time.Unix()+1, tagged(withAmount(paid, 400), invoice.Evidence{}))
 		if got := stale(); len(got) != 1 || !got[0].Equal(ledger.RollupStart(refund.ConfirmedAt)) {
 			t.Errorf("stale are %v, want the time of %v", got, refund.ConfirmedAt)
 		}

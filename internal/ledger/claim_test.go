@@ -96,6 +96,11 @@ func TestClaimByThePayer(t *testing.T) {
 		if want := "signature " + payer.sign(t, inv, p.TxHash); note != want {
 			t.Errorf("recorded is %q, want %q", note, want)
 		}
+		w.reorg(1)
+		w.mine(start+11, p.Transfer)
+		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByClaim {
+			t.Errorf("mined again, the payment is of %q by %q", got.InvoiceID, got.Method)
+		}
 		w.final()
 		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
@@ -105,22 +110,6 @@ func TestClaimByThePayer(t *testing.T) {
 		}
 		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || number(got.AmountPaid) != 990_000 {
 			t.Errorf("the invoice is %s, %q, paid %s", got.Status, got.Exception, got.AmountPaid)
-		}
-	})
-}
-
-func TestClaimSurvivesReorg(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		payer := newAccount(t)
-		inv := w.create()
-		p := w.unattributedPaymentOf(payer, start+10, 990_000)
-		if _, err := w.claimFor(inv, p, &payer); err != nil {
-			t.Fatal(err)
-		}
-		w.reorg(1)
-		w.mine(start+11, p.Transfer)
-		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByClaim {
-			t.Errorf("mined again, the payment is of %q by %q", got.InvoiceID, got.Method)
 		}
 	})
 }
@@ -222,13 +211,18 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 	})
 }
 
+// TestClaimsAreBoundedForAnInvoice claims payments up to the limit. Claims of payments that were attributed since do not
+// count.
 func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv, other := w.create(), w.create()
-		var last ledger.PaymentRow
+		first := w.unattributedPaymentOf(payer, start+10, 990_000)
+		last := first
 		for i := range ledger.MaxClaims + 1 {
-			last = w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i))
+			if i > 0 {
+				last = w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i))
+			}
 			_, err := w.claimFor(inv, last, nil)
 			if want := i == ledger.MaxClaims; errors.Is(err, ledger.ErrTooManyClaims) != want || !want && err != nil {
 				t.Fatalf("claim %d: %v", i, err)
@@ -237,38 +231,17 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 		if got, err := w.claimFor(other, last, nil); got != ledger.ClaimKept || err != nil {
 			t.Errorf("for another invoice: %q, %v", got, err)
 		}
-		if got, err := w.claimFor(inv, last, &payer); got != ledger.ClaimCounted || err != nil {
-			t.Errorf("the payer's signed claim: %q, %v", got, err)
-		}
-	})
-}
-
-// TestOpenClaimsAreBounded checks that claims of payments that were attributed since do
-// not count towards the limit.
-func TestOpenClaimsAreBounded(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		payer := newAccount(t)
-		inv, other := w.create(), w.create()
-		var all []ledger.PaymentRow
-		for i := range ledger.MaxClaims + 2 {
-			all = append(all, w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i)))
-		}
-		for _, p := range all[:ledger.MaxClaims] {
-			if got, err := w.claimFor(inv, p, nil); got != ledger.ClaimKept || err != nil {
-				t.Fatalf("a claim: %q, %v", got, err)
+		_, err := w.attribute(first, other)
+		w.must(err)
+		beyond := w.unattributedPaymentOf(payer, start+10, 2_000_000)
+		for _, p := range []ledger.PaymentRow{last, beyond} {
+			_, err := w.claimFor(inv, p, nil)
+			if want := p.ID == beyond.ID; errors.Is(err, ledger.ErrTooManyClaims) != want || !want && err != nil {
+				t.Errorf("once one payment was decided, a claim of %s: %v", p.Amount, err)
 			}
 		}
-		last, beyond := all[ledger.MaxClaims], all[ledger.MaxClaims+1]
-		if _, err := w.claimFor(inv, last, nil); !errors.Is(err, ledger.ErrTooManyClaims) {
-			t.Fatalf("one more claim: %v, want ErrTooManyClaims", err)
-		}
-		_, err := w.attribute(all[0], other)
-		w.must(err)
-		if got, err := w.claimFor(inv, last, nil); got != ledger.ClaimKept || err != nil {
-			t.Errorf("after one payment was decided: %q, %v", got, err)
-		}
-		if _, err := w.claimFor(inv, beyond, nil); !errors.Is(err, ledger.ErrTooManyClaims) {
-			t.Errorf("beyond the limit again: %v, want ErrTooManyClaims", err)
+		if got, err := w.claimFor(inv, beyond, &payer); got != ledger.ClaimCounted || err != nil {
+			t.Errorf("the payer's signed claim: %q, %v", got, err)
 		}
 	})
 }

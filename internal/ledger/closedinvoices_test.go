@@ -191,7 +191,7 @@ func TestImportEndedInvoices(t *testing.T) {
 		b.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryClosed, CommitmentID: voidOnChain.CommitmentID}}
 		w.observe(b)
 		late := w.pay(voidOnChain.TransferAmount)
-		w.mine(start+2, late)
+		w.mine(start+2, late, w.payFor(existing, 500_000))
 		w.mine(expired.ExpiresAt.Unix() + 10)
 		w.final()
 		for range 2 {
@@ -222,7 +222,7 @@ func TestImportEndedInvoices(t *testing.T) {
 			{expired, invoice.Expired, []string{"invoice.created", "invoice.expired"}},
 			{byHand, invoice.Open, []string{"invoice.created"}},
 			{openLater, invoice.Void, []string{"invoice.created"}},
-			{existing, invoice.Void, []string{"invoice.created"}},
+			{existing, invoice.Void, []string{"invoice.created", "payment.received"}},
 		} {
 			if got := w.invoice(c.inv.ID); got.Status != c.status || !slices.Equal(w.eventTypes(c.inv), c.events) {
 				t.Errorf("the invoice over %s is %s with the events %v, want %s and %v", c.inv.Amount, got.Status, w.eventTypes(c.inv), c.status, c.events)
@@ -230,6 +230,9 @@ func TestImportEndedInvoices(t *testing.T) {
 		}
 		if p := w.payment(late); p.InvoiceID != voidOnChain.ID {
 			t.Errorf("the payment after the close belongs to %q", p.InvoiceID)
+		}
+		if got := w.invoice(existing.ID).Exception; got != invoice.Late {
+			t.Errorf("a part that the backup lacks is %q for an invoice that became void since", got)
 		}
 	})
 }

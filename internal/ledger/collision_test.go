@@ -80,28 +80,6 @@ func (r *rivalry) awaitCreates(n int, done <-chan struct{}) {
 	}
 }
 
-// TestTransferAmountTakenMeanwhile lets another process take transfer amounts after creates have
-// looked them up as free.
-func TestTransferAmountTakenMeanwhile(t *testing.T) {
-	t.Parallel()
-	r := newRivalry(t)
-	for range 3 {
-		for _, committed := range []bool{false, true} {
-			req, other := r.request(), r.session()
-			r.take(other, req, 0)
-			end := other.Rollback
-			if committed {
-				end = other.Commit
-			}
-			inv := r.createDuring(req, end)
-			if got := number(inv.TransferAmount); got <= r.base || (got == r.base+1) == committed {
-				t.Errorf("the invoice over %d has the transfer amount %d; that of the other process was committed: %v", r.base, got, committed)
-			}
-			r.checkStored(inv)
-		}
-	}
-}
-
 // checkStored checks that an invoice is stored as it was created, with one event.
 func (r *rivalry) checkStored(inv invoice.Invoice) {
 	r.t.Helper()

@@ -10,58 +10,22 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestConfirmRequiresVerifiedRevision lets one replica verify a payment, and another
-// replace its block before the first confirms. The first must not confirm.
-func TestConfirmRequiresVerifiedRevision(t *testing.T) {
+// TestConfirmFailsAfterATransferMoved lets another replica observe a verified payment, or a sweep, in a later block.
+func TestConfirmFailsAfterATransferMoved(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		other := w.service()
-		inv := w.create()
-		block := w.next(start+1, w.pay(inv.Amount))
-		w.observe(block)
-		line := w.mine(inv.ExpiresAt.Unix() + 1)
-		verified, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
-		if err != nil || len(verified) != 1 {
-			t.Fatalf("%d transfers are pending (%v), want 1", len(verified), err)
-		}
-
-		without := w.blocks[1:]
-		without[0].Transfers = nil
-		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
-		w.must(other.Observe(t.Context(), w.chainKey, without))
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, ledger.ErrCursorMoved) {
-			t.Errorf("confirming what was verified before: %v, want ErrCursorMoved", err)
-		}
-		if got := w.invoice(inv.ID); got.Status != invoice.Open {
-			t.Fatalf("the invoice is %s without that anybody verified it", got.Status)
-		}
-
-		// The block is read again with the payment, which is verified and confirmed.
-		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
-		w.must(other.Observe(t.Context(), w.chainKey, []ledger.Block{block, w.blocks[2]}))
-		w.final()
-		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
-			t.Errorf("the invoice is %s, want paid", got.Status)
-		}
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 0); err != nil {
-			t.Errorf("confirming a block that is final already, with the former revision: %v", err)
-		}
-	})
-}
-
-// TestConfirmFailsAfterAPaymentMoved lets another replica observe a verified transfer in a
-// later block.
-func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		paid := w.pay(inv.Amount)
-		w.mine(start+1, paid)
-		line := w.mine(inv.ExpiresAt.Unix() + 1)
-		_, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
-		w.must(err)
-		again := w.next(inv.ExpiresAt.Unix()+2, paid)
-		w.must(w.service().Observe(t.Context(), w.chainKey, []ledger.Block{again}))
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, ledger.ErrCursorMoved) {
-			t.Errorf("confirming below the payment's new block: %v, want ErrCursorMoved", err)
+		for name, transfer := range map[string]func(*world, invoice.Invoice, uint64) invoice.Transfer{"payment": (*world).deposit, "sweep": (*world).sweep} {
+			w := w.db.world(t)
+			inv := w.create(deposited)
+			moved := transfer(w, inv, 1_000_000)
+			w.mine(start+1, moved)
+			line := w.mine(inv.ExpiresAt.Unix() + 1)
+			_, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
+			w.must(err)
+			again := w.next(inv.ExpiresAt.Unix()+2, moved)
+			w.must(w.service().Observe(t.Context(), w.chainKey, []ledger.Block{again}))
+			if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, ledger.ErrCursorMoved) {
+				t.Errorf("confirming below the new block of a %s: %v, want ErrCursorMoved", name, err)
+			}
 		}
 	})
 }

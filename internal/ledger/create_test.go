@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -161,20 +160,6 @@ func TestCreateConcurrently(t *testing.T) {
 		if events != n {
 			t.Errorf("%d events, want %d", events, n)
 		}
-	})
-}
-
-func TestCreateWithCancelledContext(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		for _, key := range []string{"", "key"} {
-			if _, err := w.Create(ctx, ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: w.draft()}); err != nil && !errors.Is(err, context.Canceled) {
-				t.Errorf("key %q: %v, want context.Canceled", key, err)
-			}
-		}
-		// The next create succeeds, regardless of the canceled ones.
-		w.create()
 	})
 }
 

@@ -111,7 +111,7 @@ func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 // without the reorg.
 func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, reorg := range []bool{false, true} {
 			w := d.world(t)
 			w.late()
@@ -140,120 +140,6 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 			}
 			if left, err := ledger.NewReader(d.store).WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
 				t.Errorf("reorg %t: still undecided: %q, %v", reorg, left, err)
-			}
-		}
-	})
-}
-
-// TestDeferredRefundIsMinedAgain does the same with a transfer between two settlement addresses, which
-// may be a refund.
-func TestDeferredRefundIsMinedAgain(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		for _, reorg := range []bool{false, true} {
-			w := d.world(t)
-			w.late()
-			partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
-			ours := w.create(amount(5_000_000))
-			theirs := w.create(amount(600_000), func(d *invoice.Draft) { d.Merchant = partner })
-			unread := w.startAboveUnread()
-			paid := tagged(w.pay(ours.Amount), invoice.Evidence{Calldata: ours.CommitmentID})
-			paid.From = partner
-			w.mine(start+2, paid)
-			move := w.back(theirs.Amount)
-			move.To = partner
-			w.mine(start+3, move)
-			if reorg {
-				w.reorg(1)
-			}
-			w.fill(101, unread.Header)
-			if reorg {
-				w.mine(start+4, move)
-			}
-			w.final()
-			w.checkAttributed(move, theirs, invoice.ByAmount)
-			if got := w.invoice(ours.ID).AmountRefunded; !got.IsZero() {
-				t.Errorf("reorg %t: %s count as refunded, want 0", reorg, got)
-			}
-		}
-	})
-}
-
-// acrossTheGap returns the blocks of a payer who sends 3.21, which matches no invoice, and pays an
-// invoice over 5. The merchant refunds the 3.21, and sends 1 to another account, which is not a
-// refund.
-func (w *world) acrossTheGap() (inv invoice.Invoice, below ledger.Block, above [][]invoice.Transfer) {
-	w.late()
-	inv = w.create(amount(5_000_000))
-	below = w.next(start+1, w.pay(invoice.NewAmount(3_210_000)))
-	payout := w.back(invoice.NewAmount(1_000_000))
-	payout.To = invoice.Address{0xcc}
-	return inv, below, [][]invoice.Transfer{
-		{w.pay(inv.TransferAmount)}, {w.back(invoice.NewAmount(3_210_000)), payout}, {w.back(invoice.NewAmount(2_000_000))},
-	}
-}
-
-// TestRefundIsDeferredForUnreadBlocks reads a refund before the block of its payment, in
-// several orders. It must not be attached to another payment.
-func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		for _, how := range []string{"in order", "gap", "not final", "reorg", "restart", "rescan", "halted"} {
-			w := d.world(t)
-			inv, below, above := w.acrossTheGap()
-			genesis := w.head()
-			w.blocks = append(w.blocks, below)
-			if how == "in order" {
-				w.must(w.Start(t.Context(), w.chainKey, genesis, 101))
-				w.must(w.Observe(t.Context(), w.chainKey, []ledger.Block{below}))
-			} else {
-				w.startLate()
-			}
-			for i, transfers := range above {
-				w.mine(start+2+int64(i), transfers...)
-			}
-			if how == "reorg" {
-				w.reorg(2)
-				w.mine(start+10, above[1]...)
-				w.mine(start+11, above[2]...)
-			}
-			if how != "not final" {
-				w.final()
-			}
-			if how != "in order" && len(w.refunds()) > 0 {
-				t.Errorf("%s: a refund was announced before the older blocks were read", how)
-			}
-			switch how {
-			case "restart":
-				w.Service = w.service()
-			case "rescan":
-				w.rescan()
-			case "halted":
-				w.must(w.Halt(t.Context(), w.chainKey, "because"))
-				w.must(w.Resume(t.Context(), w.chainKey))
-			}
-			for w.gap() != nil {
-				through := below
-				if how == "rescan" {
-					through = w.blocks[len(w.blocks)-1]
-				}
-				w.fill(101, through.Header, w.blocks[1:through.Number-99]...)
-			}
-			w.final()
-			if got := w.invoice(inv.ID).AmountRefunded; got != invoice.NewAmount(2_000_000) {
-				t.Errorf("%s: of the invoice %s are refunded, want 2000000", how, got)
-			}
-			if got := w.refunds(); len(got) != 1 || got[inv.ID] != 1 {
-				t.Errorf("%s: refunds announced of invoices: %v", how, got)
-			}
-			back, err := ledger.NewReader(d.store).AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
-			w.must(err)
-			if got := back[w.payment(below.Transfers[0]).ID]; got != invoice.NewAmount(3_210_000) {
-				t.Errorf("%s: of what fits nothing %s are paid back", how, got)
-			}
-			left, err := ledger.UndecidedRefunds(t.Context(), d.store, w.chainKey, 0, 1000, 10)
-			if w.must(err); len(left) > 0 {
-				t.Errorf("%s: %d transfers wait still", how, len(left))
 			}
 		}
 	})

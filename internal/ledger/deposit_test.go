@@ -140,95 +140,6 @@ func TestDepositOfADraft(t *testing.T) {
 	})
 }
 
-func TestRepeatedCreateOfADeposit(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		d := w.draft()
-		d.Collection = invoice.Deposit
-		first, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d})
-		w.must(err)
-		again, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d})
-		w.must(err)
-		if again.ID != first.ID || again.DepositAddress != first.DepositAddress {
-			t.Errorf("repeated: %s at %s, first %s at %s", again.ID, again.DepositAddress, first.ID, first.DepositAddress)
-		}
-		d.Collection = invoice.Direct
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d}); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
-			t.Errorf("another collection with the key: %v", err)
-		}
-	})
-}
-
-// TestDepositPayments pays deposit invoices over 1,000,000 that expire after an hour.
-func TestDepositPayments(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		for name, test := range map[string]struct {
-			play      func(w *world, inv invoice.Invoice)
-			status    invoice.Status
-			exception invoice.Exception
-			paid      uint64
-		}{
-			"exactly": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 1_000_000)) }, invoice.Paid, "", 1_000_000},
-			"a part":  {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 400_000)) }, invoice.Open, invoice.Underpaid, 400_000},
-			"in parts": {func(w *world, inv invoice.Invoice) {
-				w.mine(start+1, w.deposit(inv, 400_000), w.deposit(inv, 1))
-				w.mine(start+2, w.deposit(inv, 599_999))
-			}, invoice.Paid, "", 1_000_000},
-			"too much": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 1_500_000)) }, invoice.Paid, invoice.Overpaid, 1_500_000},
-			"twice": {func(w *world, inv invoice.Invoice) {
-				w.mine(start+1, w.deposit(inv, 1_000_000), w.deposit(inv, 1_000_000))
-			}, invoice.Paid, invoice.Duplicate, 2_000_000},
-			"late": {func(w *world, inv invoice.Invoice) {
-				w.mine(start + 3601)
-				w.final()
-				w.mine(start+4000, w.deposit(inv, 1_000_000))
-			}, invoice.Expired, invoice.Late, 1_000_000},
-			"a year late": {func(w *world, inv invoice.Invoice) {
-				w.mine(start + 3601)
-				w.final()
-				w.mine(start+366*24*3600, w.deposit(inv, 7_000_000))
-			}, invoice.Expired, invoice.Late, 7_000_000},
-			"dust": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 9_999)) }, invoice.Open, "", 9_999},
-			"naming another": {func(w *world, inv invoice.Invoice) {
-				other := w.create()
-				w.mine(start+1, tagged(w.deposit(inv, 1_000_000), invoice.Evidence{Registry: other.CommitmentID, Authorization: other.CommitmentID, Calldata: other.CommitmentID}))
-			}, invoice.Paid, "", 1_000_000},
-			"the amount of a direct one": {func(w *world, inv invoice.Invoice) {
-				w.create(amount(700_000))
-				w.mine(start+1, w.deposit(inv, 700_000))
-			}, invoice.Open, invoice.Underpaid, 700_000},
-			"its amount to the settlement address": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.pay(inv.Amount)) }, invoice.Open, "", 0},
-			"named at the settlement address": {func(w *world, inv invoice.Invoice) {
-				w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Authorization: inv.CommitmentID}))
-			}, invoice.Paid, "", 1_000_000},
-			"another currency": {func(w *world, inv invoice.Invoice) { w.mine(start+1, inEUR(w.deposit(inv, 1_000_000))) }, invoice.Open, "", 0},
-			"a sweep of another's address": {func(w *world, _ invoice.Invoice) {
-				w.mine(start+1, w.sweep(w.create(deposited), 1_000_000))
-			}, invoice.Open, "", 0},
-			"after void": {func(w *world, inv invoice.Invoice) {
-				_, err := w.Void(w.t.Context(), w.own(), inv.ID)
-				w.must(err)
-				w.mine(start+1, w.deposit(inv, 1_000_000))
-			}, invoice.Void, invoice.Late, 1_000_000},
-		} {
-			w := d.world(t)
-			inv := w.create(deposited)
-			test.play(w, inv)
-			w.final()
-			got := w.invoice(inv.ID)
-			if got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
-				t.Errorf("%s: %s %q with %s, want %s %q with %d", name, got.Status, got.Exception, got.AmountPaid, test.status, test.exception, test.paid)
-			}
-			if !got.TransferAmount.IsZero() || !got.RemainingTransfer.IsZero() {
-				t.Errorf("%s: it has the transfer amounts %s and %s", name, got.TransferAmount, got.RemainingTransfer)
-			}
-			if got.Status == invoice.Open && got.Exception == invoice.Underpaid && got.Remaining != got.Amount.Minus(got.AmountPaid) {
-				t.Errorf("%s: %s remains after %s", name, got.Remaining, got.AmountPaid)
-			}
-		}
-	})
-}
-
 // TestSweepIsNoPayment sweeps a deposit address to a settlement address where a direct
 // invoice awaits exactly that amount.
 func TestSweepIsNoPayment(t *testing.T) {
@@ -374,8 +285,12 @@ func TestRefundOfADeposit(t *testing.T) {
 		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 800_000 {
 			t.Errorf("%s is refunded", got.AmountRefunded)
 		}
-		if got := w.invoice(other.ID); !got.AmountRefunded.IsZero() {
+		got := w.invoice(other.ID)
+		if !got.AmountRefunded.IsZero() {
 			t.Errorf("of the other invoice %s is refunded", got.AmountRefunded)
+		}
+		if got.Exception != invoice.Underpaid || number(got.Remaining) != 600_000 || !got.TransferAmount.IsZero() || !got.RemainingTransfer.IsZero() {
+			t.Errorf("the other invoice is %q, and %s remains, with the transfer amounts %s and %s", got.Exception, got.Remaining, got.TransferAmount, got.RemainingTransfer)
 		}
 	})
 }
@@ -416,6 +331,46 @@ func TestDepositAddressOfADraftIsTaken(t *testing.T) {
 		w.must(err)
 		if issued := w.finalize(draft); issued.DepositAddress.IsZero() {
 			t.Error("with other terms it has no deposit address")
+		}
+	})
+}
+
+// TestReorgChangesADeposit mines transactions again with another outcome: their transfers go to or come from other
+// addresses.
+func TestReorgChangesADeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second := w.create(deposited), w.create(deposited)
+		paid, moved, becomesSweep := w.deposit(first, 1_000_000), w.deposit(first, 70), w.deposit(first, 5)
+		swept := w.sweep(first, 70)
+		w.mine(start+1, paid, moved, becomesSweep)
+		w.mine(start+2, swept)
+		w.reorg(2)
+		paid.To, moved.To, swept.From = w.address, second.DepositAddress, second.DepositAddress
+		becomesSweep.From, becomesSweep.To = first.DepositAddress, first.Merchant
+		w.mine(start+3, paid, moved, becomesSweep)
+		w.mine(start+4, swept)
+		w.final()
+		if p := w.payment(paid); p.Attributed() || p.DepositOf != "" || !p.SettlesTo.IsZero() || p.Status != invoice.Confirmed {
+			t.Errorf("at the settlement address, the payment is %+v", p)
+		}
+		if p := w.payment(moved); p.InvoiceID != second.ID || p.DepositOf != second.ID || p.Status != invoice.Confirmed {
+			t.Errorf("at another deposit address, the payment is %+v", p)
+		}
+		if p := w.payment(becomesSweep); p.Status != invoice.Orphaned {
+			t.Errorf("the payment that became a sweep is %s", p.Status)
+		}
+		for _, c := range []struct {
+			by   invoice.Transfer
+			inv  invoice.Invoice
+			paid uint64
+		}{{becomesSweep, first, 0}, {swept, second, 70}} {
+			s, _ := w.swept(c.by)
+			if got := w.invoice(c.inv.ID); s.InvoiceID != c.inv.ID || s.Status != invoice.Confirmed || got.SweptTx != c.by.TxHash || number(got.AmountPaid) != c.paid {
+				t.Errorf("the sweep is %s of %s; the invoice has %s, and was swept by %s, want %s", s.Status, s.InvoiceID, got.AmountPaid, got.SweptTx, c.by.TxHash)
+			}
+		}
+		if held := w.unswept(usdc); len(held) > 0 {
+			t.Errorf("deposit addresses hold %v", held)
 		}
 	})
 }

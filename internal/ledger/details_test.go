@@ -71,37 +71,6 @@ func TestDetailsInEvents(t *testing.T) {
 	})
 }
 
-func TestIdempotencyKeyComparesDetails(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
-		request.Draft.Details = details
-		first, err := w.Create(t.Context(), request)
-		w.must(err)
-		again, err := w.Create(t.Context(), request)
-		if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
-			t.Errorf("%v (-first +again):\n%s", err, diff)
-		}
-		for name, change := range map[string]func(*invoice.Details){
-			"reference":       func(d *invoice.Details) { d.Reference = "x" },
-			"no reference":    func(d *invoice.Details) { d.Reference = "" },
-			"uniqueReference": func(d *invoice.Details) { d.UniqueReference = true },
-			"description":     func(d *invoice.Details) { d.Description = "x" },
-			"customer.id":     func(d *invoice.Details) { d.Customer.ID = "x" },
-			"customer.email":  func(d *invoice.Details) { d.Customer.Email = "x@y" },
-			"returnUrl":       func(d *invoice.Details) { d.ReturnURL = "https://x.example" },
-			"cancelUrl":       func(d *invoice.Details) { d.CancelURL = "https://x.example" },
-			"metadata":        func(d *invoice.Details) { d.Metadata = map[string]string{"cart": "8822"} },
-			"everything":      func(d *invoice.Details) { *d = invoice.Details{} },
-		} {
-			other := request
-			change(&other.Draft.Details)
-			if inv, err := w.Create(t.Context(), other); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
-				t.Errorf("another %s gives %s, %v", name, inv.ID, err)
-			}
-		}
-	})
-}
-
 // unique returns a request for an invoice with a unique reference.
 func (w *world) unique(reference string) ledger.CreateRequest {
 	d := w.draft()

@@ -297,7 +297,7 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 // blocks are below the first indexed one.
 func TestRescanKeepsAttributions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, begin := range map[string]func(w *world, missed ledger.Block){
 			"left out": func(w *world, missed ledger.Block) { w.observeEmpty(missed) },
 			"below the first block": func(w *world, missed ledger.Block) {

@@ -70,42 +70,40 @@ var boundedRows = map[string]struct {
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, rows := range boundedRows {
-		for database, url := range dbtest.MigratedDatabases() {
-			t.Run(name+" "+database, func(t *testing.T) {
-				t.Parallel()
-				dsn := url(t)
-				s, conn := dbtest.Open(t, dsn), dbtest.SQL(t, dsn)
-				rowtest.Fill(t, s)
-				exec := func(statement string) {
-					t.Helper()
-					if _, err := conn.ExecContext(t.Context(), statement); err != nil {
-						t.Fatalf("%v\n%s", err, statement)
-					}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := dbtest.Migrated(t)
+			s, conn := dbtest.Open(t, dsn), dbtest.SQL(t, dsn)
+			rowtest.Fill(t, s)
+			exec := func(statement string) {
+				t.Helper()
+				if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+					t.Fatalf("%v\n%s", err, statement)
 				}
-				exec("INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'sent', 1 FROM payments WHERE id = 'pay_1'")
-				if rows.setup != "" {
-					exec(rows.setup)
-				}
-				history := func() ledger.InvoiceHistory {
-					h, err := ledger.NewReader(s).InvoiceHistory(t.Context(), "inv_1")
-					rowtest.Must(t, err)
-					return h
-				}
-				insert := func(from, to int) {
-					t.Helper()
-					exec(fmt.Sprintf("INSERT INTO %s WITH RECURSIVE many (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM many WHERE i < %d) SELECT %s", rows.insert, from, to, rows.from))
-				}
-				room := rows.limit - rows.count(history())
-				insert(1, room)
-				if h := history(); rows.count(h) != rows.limit || h.Truncated {
-					t.Errorf("as many as there is room for: %d, truncated %t", rows.count(h), h.Truncated)
-				}
-				insert(room+1, room+1)
-				if h := history(); rows.count(h) != rows.limit || !h.Truncated {
-					t.Errorf("one more: %d, truncated %t", rows.count(h), h.Truncated)
-				}
-			})
-		}
+			}
+			exec("INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'sent', 1 FROM payments WHERE id = 'pay_1'")
+			if rows.setup != "" {
+				exec(rows.setup)
+			}
+			history := func() ledger.InvoiceHistory {
+				h, err := ledger.NewReader(s).InvoiceHistory(t.Context(), "inv_1")
+				rowtest.Must(t, err)
+				return h
+			}
+			insert := func(from, to int) {
+				t.Helper()
+				exec(fmt.Sprintf("INSERT INTO %s WITH RECURSIVE many (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM many WHERE i < %d) SELECT %s", rows.insert, from, to, rows.from))
+			}
+			room := rows.limit - rows.count(history())
+			insert(1, room)
+			if h := history(); rows.count(h) != rows.limit || h.Truncated {
+				t.Errorf("as many as there is room for: %d, truncated %t", rows.count(h), h.Truncated)
+			}
+			insert(room+1, room+1)
+			if h := history(); rows.count(h) != rows.limit || !h.Truncated {
+				t.Errorf("one more: %d, truncated %t", rows.count(h), h.Truncated)
+			}
+		})
 	}
 }
 

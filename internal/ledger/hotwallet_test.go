@@ -13,7 +13,7 @@ import (
 // not become refunds of that money.
 func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, c := range map[string]struct {
 			proved bool
 			names  bool // the transfer names the invoice that it refunds

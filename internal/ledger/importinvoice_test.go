@@ -106,32 +106,6 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.I
 	return c
 }
 
-// TestImportInvoiceAtKnownAddress creates a lost invoice again. Its payment by its transfer amount was
-// recorded without an invoice, because other invoices settle to its address.
-func TestImportInvoiceAtKnownAddress(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.create(amount(2_000_000))
-		lost := w.lostInvoice(nil)
-		w.lose(lost)
-		begun := w.head().Number + 1
-		paid := w.pay(lost.TransferAmount)
-		w.mine(start+1, paid)
-		w.final()
-		if w.payment(paid).Attributed() {
-			t.Fatal("the payment has an invoice before the import")
-		}
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-			t.Fatal(err)
-		}
-		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
-		w.mine(start + 2)
-		w.final()
-		if got := w.invoice(lost.ID); got.Status != invoice.Paid || w.payment(paid).InvoiceID != lost.ID {
-			t.Errorf("the invoice is %s, its payment %+v", got.Status, w.payment(paid))
-		}
-	})
-}
-
 // TestImportInvoice creates two lost invoices again. Their payments arrived after the backup: one at a
 // deposit address that was watched, so that it was recorded without an invoice, and one at a
 // settlement address that was not.

@@ -1,9 +1,6 @@
 package ledger_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -89,75 +85,5 @@ func TestMetadataRows(t *testing.T) {
 		if !maps.Equal(got, inv.Details.Metadata) {
 			t.Errorf("%d rows, want the %d pairs", len(got), len(inv.Details.Metadata))
 		}
-	})
-}
-
-func TestReserveReferences(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		made := 0
-		// reserve inserts invoices with unique references, given as "merchant reference", and reserves the
-		// references. It returns the references that were taken; in that case it rolls the transaction back.
-		rollback := errors.New("rollback")
-		reserve := func(references ...string) (ids []string, taken []int) {
-			var invoices []invoice.Invoice
-			for _, text := range references {
-				made++
-				merchant, reference, _ := strings.Cut(text, " ")
-				inv := rowtest.Sample(fmt.Sprintf("inv_%02d", made), merchant)
-				inv.Details = invoice.Details{Reference: reference, UniqueReference: true}
-				invoices, ids = append(invoices, inv), append(ids, inv.ID)
-			}
-			err := s.Update(t.Context(), func(tx *db.Tx) error {
-				for _, inv := range invoices {
-					rowtest.Must(t, access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: inv.Merchant, MerchantID: inv.MerchantID}}, rowtest.At(900)))
-				}
-				if _, err := ledger.InsertInvoices(t.Context(), tx, invoices); err != nil {
-					return err
-				}
-				found, err := ledger.ReserveReferences(t.Context(), tx, invoices)
-				for i, id := range ids {
-					if found[id] {
-						taken = append(taken, i)
-					}
-				}
-				if err == nil && len(taken) > 0 {
-					return rollback
-				}
-				return err
-			})
-			if (err != nil) != (len(taken) > 0) || err != nil && !errors.Is(err, rollback) {
-				t.Fatal(err)
-			}
-			return ids, taken
-		}
-		holder := func(merchant, reference, want string) {
-			t.Helper()
-			got, err := ledger.ReferenceHolder(t.Context(), s, merchant, reference)
-			if want == "" && !errors.Is(err, db.ErrNotFound) || want != "" && (err != nil || got != want) {
-				t.Errorf("%s of %s is that of %q, %v; want %q", reference, merchant, got, err, want)
-			}
-		}
-		first, taken := reserve("m r", "n r", "m s")
-		if len(taken) > 0 {
-			t.Fatalf("taken at first: %v", taken)
-		}
-		holder("m", "r", first[0])
-		holder("n", "r", first[1])
-		holder("m", "R", "")
-		if _, taken := reserve("m t", "m r", "m t"); !slices.Equal(taken, []int{1, 2}) {
-			t.Errorf("taken: %v, want the second, which is open, and the third, which repeats the first", taken)
-		}
-		closed := rowtest.Sample(first[0], "m")
-		closed.Status = invoice.Expired
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return ledger.UpdateInvoices(ctx, tx, []invoice.Invoice{closed})
-		})
-		holder("m", "r", "")
-		next, taken := reserve("m r")
-		if len(taken) > 0 {
-			t.Error("the reference of an invoice that is closed is taken")
-		}
-		holder("m", "r", next[0])
 	})
 }

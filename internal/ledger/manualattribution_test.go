@@ -46,7 +46,7 @@ func (w *world) unattributed() []string {
 func TestAttributeManually(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice) ledger.PaymentRow
 			status    invoice.Status

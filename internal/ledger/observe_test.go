@@ -10,35 +10,6 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		one, two := w.create(), w.create()
-		bare, exact := w.pay(one.Amount), w.pay(two.TransferAmount)
-		w.mine(start+1, bare, exact)
-		if p := w.payment(bare); p.Attributed() {
-			t.Errorf("the bare amount of two invoices went to %s by %s", p.InvoiceID, p.Method)
-		}
-		if p := w.payment(exact); p.InvoiceID != two.ID || p.Method != invoice.ByTransferAmount {
-			t.Errorf("the transfer amount went to %q by %s, want %s", p.InvoiceID, p.Method, two.ID)
-		}
-		// The second invoice is covered but not paid, so the amount names the first.
-		plain := w.pay(one.Amount)
-		w.mine(start+2, plain)
-		if p := w.payment(plain); p.InvoiceID != one.ID || p.Method != invoice.ByAmount {
-			t.Errorf("the bare amount of the one that is not covered went to %q by %s, want %s", p.InvoiceID, p.Method, one.ID)
-		}
-		w.final()
-		for _, inv := range []invoice.Invoice{one, two} {
-			if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != "" {
-				t.Errorf("%s is %s, %q", got.ID, got.Status, got.Exception)
-			}
-		}
-		if p := w.payment(bare); p.Status != invoice.Confirmed || p.Attributed() {
-			t.Errorf("the payment that was left aside is %s, of %q", p.Status, p.InvoiceID)
-		}
-	})
-}
-
 // TestReorgChangesAttribution replaces the block of a payment by one in which the same
 // transaction has other evidence.
 func TestReorgChangesAttribution(t *testing.T) {
@@ -172,7 +143,7 @@ func TestExpiryInBatches(t *testing.T) {
 // named.
 func TestFalseEvidenceIsReplaced(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, of := range map[string]func(invoice.Hash) invoice.Evidence{
 			"registry":      func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Registry: id} },
 			"authorization": func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Authorization: id} },

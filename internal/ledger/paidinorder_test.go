@@ -136,7 +136,7 @@ func (w *world) refundOf(paid invoice.Transfer, n uint64) invoice.Transfer {
 // the lost past, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for inThePast := range 2 { // of the two transfers
 			w := d.world(t)
 			w.create(amount(2_000_000))

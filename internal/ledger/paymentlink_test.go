@@ -247,9 +247,11 @@ func TestCreateWithKey(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		l := w.create(t, espresso())
-		least, none, collection := invoice.NewAmount(1_000_000), invoice.Amount{}, invoice.Direct
-		changed, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Amount: &none, Minimum: &least, Collection: &collection})
-		if err != nil || !changed.IsFree() || changed.Minimum != least || changed.Title != l.Title {
+		least, most, none, collection, text, url := invoice.NewAmount(1_000_000), invoice.MaxAmount, invoice.Amount{}, invoice.Direct, "With sugar", "https://shop.example/cart"
+		changed, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{
+			Amount: &none, Minimum: &least, Maximum: &most, Collection: &collection, Description: &text, CancelURL: &url,
+		})
+		if err != nil || !changed.IsFree() || changed.Minimum != least || changed.Maximum != most || changed.Description != text || changed.CancelURL != url || changed.Title != l.Title {
 			t.Fatalf("changed: %+v, %v", changed, err)
 		}
 		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != changed {

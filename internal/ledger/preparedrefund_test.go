@@ -230,7 +230,7 @@ func isFieldError(err error, field string) bool {
 func TestTransfersOfPreparedRefunds(t *testing.T) {
 	t.Parallel()
 	elsewhere := invoice.Address{0xee}
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			change   func(w *world, r invoice.RefundRecord) []invoice.Transfer
 			to       invoice.Address // of the refund of 600 of 1000; zero: the payer

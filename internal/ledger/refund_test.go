@@ -55,7 +55,7 @@ func (w *world) refunds() map[string]int {
 // another invoice, and the chain is read again. A refunded amount is not attributed.
 func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, order := range permutations([]string{"back", "by hand", "final", "rescan"}) {
 			w := d.world(t)
 			paid, other := w.create(amount(10_000_000)), w.create(amount(20_000_000))
@@ -105,31 +105,6 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	})
 }
 
-// TestRefundOfAnUnattributedPaymentHasNoEvent refunds an unattributed payment: the refund is
-// stored, without an event.
-func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		paid := w.create(amount(10_000_000))
-		w.mine(start+1, w.pay(paid.TransferAmount))
-		odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
-		w.mine(start+3, w.back(odd.Amount))
-		w.final()
-		if got := w.refunds(); len(got) != 0 {
-			t.Errorf("refunds were announced: %v", got)
-		}
-		back, err := ledger.NewReader(w.db.store).AmountsRefunded(t.Context(), []string{odd.ID})
-		w.must(err)
-		if back[odd.ID] != odd.Amount {
-			t.Errorf("of the payment, %s are paid back, want %s", back[odd.ID], odd.Amount)
-		}
-		w.mine(start+4, w.back(invoice.NewAmount(1_000_000))) // the payment is refunded completely
-		w.final()
-		if got := w.invoice(paid.ID).AmountRefunded; got != invoice.NewAmount(1_000_000) {
-			t.Errorf("of the invoice, %s are refunded, want 1000000", got)
-		}
-	})
-}
-
 // shops are the settlement addresses of two merchants that pay each other.
 type shops struct {
 	*world
@@ -164,7 +139,7 @@ func (s shops) move(from, to invoice.Address, a invoice.Amount) invoice.Transfer
 // over the amount that it received, in every way that names the invoice.
 func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, of := range map[string]func(inv invoice.Invoice) invoice.Evidence{
 			"registry":        func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Registry: inv.CommitmentID} },
 			"authorization":   func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Authorization: inv.CommitmentID} },
@@ -213,7 +188,7 @@ func (s shops) wantInvoice(name string, inv invoice.Invoice, status invoice.Stat
 // bare amount of an invoice and a refund.
 func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		s, theirs := newShops(t, d)
 		s.final() // it is paid before it is refunded
 		ours := s.create(s.of(number(theirs.TransferAmount), s.address))
@@ -245,7 +220,7 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 // payment that can be refunded.
 func TestRefundIsNotRefunded(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		s, _ := newShops(t, d)
 		s.create(s.of(2_000_000, s.address)) // so that the first address is indexed
 		odd := invoice.NewAmount(777_777)
@@ -266,7 +241,7 @@ func TestRefundIsNotRefunded(t *testing.T) {
 // refund. Its events were sent; the sums are corrected.
 func TestManualAttributionOrphansRefund(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, final := range []bool{false, true} {
 			s, theirs := newShops(t, d)
 			ours := s.create(s.of(number(theirs.TransferAmount), s.address))
@@ -297,7 +272,7 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 // goods. The merchant decides.
 func TestRefundIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		s := shops{world: d.world(t)}
 		cheat := newAccount(t)
 		s.second = cheat.address
@@ -321,7 +296,7 @@ func TestRefundIsNotClaimed(t *testing.T) {
 // the first time.
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		s, theirs := newShops(t, d)
 		ours := s.create(s.of(5_000_000, s.address))
 		back := s.move(s.second, s.address, theirs.TransferAmount)

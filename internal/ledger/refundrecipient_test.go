@@ -18,7 +18,7 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 			return w.create(amount(n), func(d *invoice.Draft) { d.Merchant = elsewhere })
 		}
 	}
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, trap := range map[string]func(w *world) invoice.Invoice{
 			"amount": asks(500_000), "transfer amount": asks(499_999),
 			"deposit address": func(w *world) invoice.Invoice { return w.create(amount(500_000), deposited) },

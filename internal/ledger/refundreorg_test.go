@@ -140,7 +140,7 @@ func (w *world) underpaid() (ledger.InboxItem, invoice.Transfer) {
 	w.t.Helper()
 	w.seconds.Store(w.head().Time.Unix())
 	inv := w.create()
-	part := w.part(inv, 600_000)
+	part := w.payFor(inv, 600_000)
 	w.mine(w.head().Time.Unix()+1, part)
 	w.mine(inv.ExpiresAt.Unix() + 1)
 	w.final()
@@ -173,7 +173,7 @@ func TestDecidedWithoutLatePayment(t *testing.T) {
 			w.must(err)
 			w.wantItem("decided", item.Invoice, "")
 
-			late := w.part(item.Invoice, 70_000)
+			late := w.payFor(item.Invoice, 70_000)
 			w.mine(w.head().Time.Unix()+1, late)
 			w.final()
 			w.wantItem("more came late", item.Invoice, invoice.ItemLate)
@@ -189,7 +189,7 @@ func TestDecidedWithoutLatePayment(t *testing.T) {
 			_, err = w.UndoDecision(t.Context(), d.ID, w.merchant)
 			w.must(err)
 			w.wantItem("undone", item.Invoice, invoice.ItemUnderpaid)
-			w.mine(w.head().Time.Unix()+1, w.part(item.Invoice, 70_000))
+			w.mine(w.head().Time.Unix()+1, w.payFor(item.Invoice, 70_000))
 			w.final()
 			w.wantItem("more came late again", item.Invoice, invoice.ItemLate)
 		}

@@ -36,7 +36,7 @@ func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / ti
 // prepared. The other one is not offered until the dropped one is withdrawn.
 func TestNothingIsSentBesideDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		var w *world
 		for name, prepare := range map[string]func(ledger.RefundRequest) (dropped invoice.Transfer, other string){
 			"by hand": func(req ledger.RefundRequest) (invoice.Transfer, string) {
@@ -85,38 +85,11 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 	})
 }
 
-// TestRefundsBesideDropped sends a refund next to a dropped one that leaves enough of the payment.
-func TestRefundsBesideDropped(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		fits, exceeds := w.mustPrepare(p, 300), w.mustPrepare(p, 301)
-		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(700)))
-		w.reorg(1)
-		if !w.refund(fits.ID).CanBeSent(at(w.seconds.Load())) {
-			t.Error("a refund of what is left cannot be sent")
-		}
-		w.wantUnsendable("one more than is left", exceeds.ID)
-	})
-}
-
-// TestRefundsSubmittedTogether submits two refunds that together exceed the rest after a transfer by
-// hand.
-func TestRefundsSubmittedTogether(t *testing.T) {
-	eachWorld(t, func(_ *testing.T, w *world) {
-		p := w.paid(1000)
-		first, second := w.mustPrepare(p, 500), w.mustPrepare(p, 500)
-		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(100)))
-		_, err := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-		w.must(err)
-		w.wantUnsendable("the first is submitted", second.ID, invoice.WarnExceedsRemainder)
-	})
-}
-
 // TestDroppedTransactionIsKept records another transaction of a refund while the one that a reorg dropped may be
 // mined.
 func TestDroppedTransactionIsKept(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, byHand := range []bool{true, false} {
 			w := d.world(t)
 			p := w.paid(1000)
@@ -238,7 +211,7 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 // TestAcceptedWhileDropped: the rest of an amount is not waived while a refund that a reorg dropped may be mined.
 func TestAcceptedWhileDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, name := range []string{"by hand", "canceled", "canceled, with a transaction"} {
 			w := d.world(t)
 			item, part := w.underpaid()

@@ -114,29 +114,6 @@ func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
 	})
 }
 
-// TestRefundsWithoutPaymentStayWithinIt drops a payment and two refunds of all of it. The second
-// refund was sent after the first had been dropped. Together they exceed the payment.
-func TestRefundsWithoutPaymentStayWithinIt(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		paid, first, second := w.pay(inv.TransferAmount), w.back(inv.TransferAmount), w.back(inv.TransferAmount)
-		w.mine(start+1, paid)
-		w.mine(start+2, first)
-		w.reorg(1)
-		w.mine(start+3, second)
-		w.reorg(2)
-		w.mine(start+4, first, second)
-		w.final()
-		w.wantRefundOf(first, invoice.Confirmed, paid)
-		if _, refund := w.storedRefund(second); refund.Status != invoice.Orphaned {
-			t.Errorf("the second refund is %s", refund.Status)
-		}
-		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
-			t.Errorf("%s are refunded, want %s", got, inv.TransferAmount)
-		}
-	})
-}
-
 // TestRefundWithoutPaymentIsRead reads the inbox of the operator and of others.
 func TestRefundWithoutPaymentIsRead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -9,11 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// part returns a transfer of n that names the invoice.
-func (w *world) part(inv invoice.Invoice, n uint64) invoice.Transfer {
-	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
-}
-
 // takeSuffixes inserts open invoices of a price with the suffixes up to last, which expire
 // at expiresAt.
 func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
@@ -51,16 +46,16 @@ func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint6
 // block and in many. The rest can still be paid, also by the first transfer amount.
 func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, first := range []bool{false, true} {
 			w := d.world(t)
 			inv := w.create(amount(34_000_000))
 			for i := range int64(20) {
-				w.mine(start+i, w.part(inv, 340_000))
+				w.mine(start+i, w.payFor(inv, 340_000))
 			}
 			var parts []invoice.Transfer
 			for range 70 {
-				parts = append(parts, w.part(inv, 340_000))
+				parts = append(parts, w.payFor(inv, 340_000))
 			}
 			w.mine(start+200, parts...)
 			if first {
@@ -80,7 +75,7 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create(amount(34_000_000))
 		w.takeSuffixes(33_660_000, invoice.MaxSuffix, start+3600)
-		w.mine(start+1, w.part(inv, 340_000))
+		w.mine(start+1, w.payFor(inv, 340_000))
 		w.checkRemainder(inv, 33_660_000, invoice.MaxSuffix+1, invoice.RoundUnit-1)
 	})
 }
@@ -93,7 +88,7 @@ func (d *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoic
 	w.Service = w.service()
 	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
 	w.takeSuffixes(33_660_000, invoice.MaxSuffix+4, start+60)
-	w.mine(start+1, w.part(inv, 340_000))
+	w.mine(start+1, w.payFor(inv, 340_000))
 	if got := w.invoice(inv.ID); got.Remaining != invoice.NewAmount(33_660_000) || !got.RemainingTransfer.IsZero() {
 		t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
 	}
@@ -117,7 +112,7 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 		w, inv = d.withoutFreeSuffix(t)
-		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
+		w.mine(w.head().Time.Unix()+1, w.payFor(inv, 5)) // dust
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 	})
 }
@@ -130,7 +125,7 @@ func TestAssignMoreContinues(t *testing.T) {
 		for range all / 50 {
 			var parts []invoice.Transfer
 			for range 50 {
-				parts = append(parts, w.part(w.create(), 400_000))
+				parts = append(parts, w.payFor(w.create(), 400_000))
 			}
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}

@@ -390,7 +390,7 @@ func (s story) outcome(w *reader, invoices []invoice.Invoice, all []ledger.Block
 // that were never read. The parts never paid the invoice together.
 func TestPartsBelowWhatWasRead(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, deposit := range []bool{false, true} {
 			w := onDatabase(d.unstarted(t))
 			s := story{terms: []terms{{amount: 1_000_000, transfer: 1_000_007, expires: 1000, deposit: deposit}}}

@@ -1,9 +1,7 @@
 package ledger_test
 
 import (
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -27,21 +25,6 @@ func (w *world) confirmed(t invoice.Transfer) ledger.PaymentRow {
 	w.t.Helper()
 	w.finalized(t)
 	return w.payment(t)
-}
-
-// prepared prepares a refund of the rest of a payment.
-func (w *world) prepared(p ledger.PaymentRow) invoice.RefundRecord {
-	w.t.Helper()
-	r, err := w.PrepareRefund(w.t.Context(), ledger.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
-	w.must(err)
-	return r
-}
-
-// sent returns the transfer of a prepared refund.
-func (w *world) sent(r invoice.RefundRecord) invoice.Transfer {
-	t := tagged(w.back(r.Amount), invoice.Evidence{Calldata: r.Tag})
-	t.To = r.To
-	return t
 }
 
 // wantDue demands the state of an invoice and the amount it asks for. It also demands that the stored
@@ -84,7 +67,7 @@ func TestRefundedMoneyCoversNothing(t *testing.T) {
 		inv := w.create()
 		p := w.confirmed(w.payFor(inv, 985_000))
 		w.wantDue(inv.ID, invoice.Open, 15_000)
-		r := w.prepared(p)
+		r := w.mustPrepare(p, 0)
 		got := w.wantDue(inv.ID, invoice.Open, 1_000_000)
 		if !got.Remaining.IsZero() || !got.RemainingTransfer.IsZero() || got.Partial() {
 			t.Errorf("while a refund is prepared, %s is left", got.Remaining)
@@ -96,7 +79,7 @@ func TestRefundedMoneyCoversNothing(t *testing.T) {
 		}())
 		wantRefused(t, err, invoice.RefusedValue)
 
-		w.finalized(w.sent(r))
+		w.finalized(w.send(r))
 		w.wantDue(inv.ID, invoice.Open, 1_000_000)
 		w.confirmed(w.payFor(inv, 15_000))
 		got = w.wantDue(inv.ID, invoice.Open, 985_000)
@@ -172,8 +155,8 @@ func TestTwoRefundsInTheGap(t *testing.T) {
 func TestSmallerRefundConfirmed(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create()
-		r := w.prepared(w.confirmed(w.payFor(inv, 600_000)))
-		smaller := w.sent(r)
+		r := w.mustPrepare(w.confirmed(w.payFor(inv, 600_000)), 0)
+		smaller := w.send(r)
 		smaller.Amount = invoice.NewAmount(100_000)
 		w.seconds.Add(1)
 		w.mine(w.seconds.Load(), smaller)
@@ -189,10 +172,10 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.confirmed(w.payFor(inv, 400_000))
-		r := w.prepared(p)
+		r := w.mustPrepare(p, 0)
 		w.confirmed(w.payFor(inv, 1_000_000))
 		w.wantDue(inv.ID, invoice.Paid, 0)
-		after := w.prepared(w.confirmed(w.payFor(inv, 5_000)))
+		after := w.mustPrepare(w.confirmed(w.payFor(inv, 5_000)), 0)
 		for id, want := range map[string]bool{r.ID: true, after.ID: false} {
 			got, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
 			w.must(err)
@@ -217,7 +200,7 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
-		r := w.prepared(w.confirmed(w.payFor(inv, 400_000)))
+		r := w.mustPrepare(w.confirmed(w.payFor(inv, 400_000)), 0)
 		w.advance(inv.ExpiresAt.Unix() + 100)
 		if got := w.invoice(inv.ID); got.Status != invoice.Expired || got.Exception != "" {
 			t.Errorf("while all is to be sent back, it is %s and %q", got.Status, got.Exception)
@@ -248,7 +231,7 @@ func TestReleasedRefundPays(t *testing.T) {
 			eachWorld(t, func(t *testing.T, w *world) {
 				inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
 				first := w.confirmed(w.payFor(inv, 400_000))
-				r := w.prepared(first)
+				r := w.mustPrepare(first, 0)
 				w.confirmed(w.payFor(inv, 600_000))
 				w.wantDue(inv.ID, invoice.Open, 400_000)
 				release(w, first, r)
@@ -259,39 +242,6 @@ func TestReleasedRefundPays(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestClockAhead runs while the machine's clock is ahead. Reservations and windows last by the
-// schedule's clock, which does not jump.
-func TestClockAhead(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		checker := &headChecker{w: w}
-		w.Service = w.service(func(c *ledger.Config) {
-			c.Schedule = func() time.Time { return at(start) }
-			one := ledger.AuthorizationBudget{PerMerchant: 1, PerPayer: 1, PerDay: 1}
-			c.Gasless = ledger.Gasless{Checker: checker, Budgets: map[string]ledger.AuthorizationBudget{w.chainKey: one}}
-		})
-		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
-		paid := w.create()
-		p := w.confirmed(w.payFor(paid, 1_000_000))
-		r := w.prepared(p)
-		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("first")))
-		w.must(err)
-		submission, err := w.SubmitRefund(t.Context(), r.ID, "", w.hash("sent"), ledger.Once{})
-		w.must(err)
-
-		w.seconds.Add(15 * 86_400)
-		_, err = w.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
-		wantErr(t, "a second refund of all of it", err, ledger.ErrRefundExceeds)
-		other := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
-		w.mine(w.seconds.Load())
-		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, w.hash("second")))
-		wantRefused(t, err, invoice.RefusedBudget)
-		_, err = w.WithdrawSubmission(t.Context(), ledger.Withdrawal{RefundID: r.ID, SubmissionID: submission.ID, Gone: w.hash("sent")})
-		if submitted := (*ledger.SubmittedError)(nil); !errors.As(err, &submitted) {
-			t.Errorf("withdrawn at once: %v", err)
-		}
-	})
 }
 
 // TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so
@@ -376,7 +326,7 @@ func TestAttributeWhatIsLeft(t *testing.T) {
 // was mined before that, so it does not count as one of an ended invoice. A paid invoice stays paid.
 func TestRefundReadAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, c := range []struct {
 			status invoice.Status
 			known  bool // the payment, before its refund

@@ -75,20 +75,20 @@ func TestRoundTripsOfABlock(t *testing.T) {
 	}
 	for range 2 {
 		turns(5) // they prepare the statements
-		turns(300)
+		turns(100)
 	}
 	observed, confirmed := turns(5)
-	manyObserved, manyConfirmed := turns(300)
+	manyObserved, manyConfirmed := turns(100)
 	for range 2 { // a further connection that a slow machine opens prepares the statements as well
 		if manyObserved <= observed && manyConfirmed <= confirmed {
 			break
 		}
-		again, andAgain := turns(300)
+		again, andAgain := turns(100)
 		manyObserved, manyConfirmed = min(manyObserved, again), min(manyConfirmed, andAgain)
 	}
-	t.Logf("5 payments: %d and %d round trips, 300: %d and %d", observed, confirmed, manyObserved, manyConfirmed)
+	t.Logf("5 payments: %d and %d round trips, 100: %d and %d", observed, confirmed, manyObserved, manyConfirmed)
 	if manyObserved > observed+slack || manyConfirmed > confirmed+slack {
-		t.Errorf("300 payments take %d and %d round trips, 5 take %d and %d", manyObserved, manyConfirmed, observed, confirmed)
+		t.Errorf("100 payments take %d and %d round trips, 5 take %d and %d", manyObserved, manyConfirmed, observed, confirmed)
 	}
 }
 
@@ -107,14 +107,14 @@ func TestRoundTripsOfExpiry(t *testing.T) {
 	}
 	for range 2 {
 		turns(5) // they prepare the statements
-		turns(80)
+		turns(40)
 	}
-	few, many := turns(5), turns(80)
+	few, many := turns(5), turns(40)
 	for try := 0; try < 2 && many > few; try++ { // a further connection prepares the statements, too
-		many = min(many, turns(80))
+		many = min(many, turns(40))
 	}
 	if many > few+slack {
-		t.Errorf("80 invoices expire in %d round trips, 5 in %d", many, few)
+		t.Errorf("40 invoices expire in %d round trips, 5 in %d", many, few)
 	}
 }
 

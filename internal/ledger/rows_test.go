@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/rowtest"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestInvoiceRoundTrip(t *testing.T) {
@@ -147,53 +145,6 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 	})
 }
 
-func TestCursorAndHeaderRoundTrip(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		if _, err := ledger.NewReader(s).Cursor(t.Context(), "base"); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("a chain that was never read: %v", err)
-		}
-		rowtest.StartChain(t, s, "base")
-		rowtest.StartChain(t, s, "other")
-		want := ledger.Cursor{
-			Indexed:   invoice.Header{Number: 1 << 50, Hash: invoice.Hash{0xff}, Time: invoice.Unix(1 << 37)},
-			Confirmed: invoice.Header{Number: 1<<50 - 1, Hash: invoice.Hash{0xfe}, Time: invoice.Unix(1<<37 - 1)}, Halted: "why: 'x' ☕",
-		}
-		for _, gap := range []*ledger.Gap{{Next: 0, Last: 1 << 50, LastTime: invoice.Unix(1<<37 + 7)}, {Next: 9, Last: 9, LastTime: invoice.Unix(0)}, nil} {
-			want.Gap = gap
-			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveCursor(ctx, tx, "base", want) })
-			got, err := ledger.NewReader(s).Cursor(t.Context(), "base")
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(ledger.Cursor{})); err != nil || diff != "" {
-				t.Errorf("%v, cursor (-written +read):\n%s", err, diff)
-			}
-		}
-		if got, err := ledger.NewReader(s).Cursor(t.Context(), "other"); err != nil || got.Indexed.Number != 100 || got.Halted != "" {
-			t.Errorf("the other chain's cursor is %+v, %v", got, err)
-		}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			fresh, err := ledger.InsertChain(ctx, tx, "base", invoice.Header{Number: 1}, nil)
-			if fresh {
-				t.Error("a chain is inserted a second time")
-			}
-			return err
-		})
-		var headers []invoice.Header
-		for n := uint64(1); n <= 600; n++ {
-			headers = append(headers, invoice.Header{Number: n, Hash: invoice.Hash{1, byte(n >> 8), byte(n)}, Parent: invoice.Hash{2, byte(n)}, Time: invoice.Unix(int64(n * 12))})
-		}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.InsertHeaders(ctx, tx, "base", headers) })
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.DeleteHeaders(ctx, tx, "base", 200, 400) })
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.DeleteHeaders(ctx, tx, "other", 0, 0) })
-		got, err := ledger.Headers(t.Context(), s, "base", 0, 1<<40)
-		if diff := cmp.Diff(headers[199:400], got); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
-		if got, err = ledger.Headers(t.Context(), s, "other", 0, 1<<40); err != nil || len(got) != 0 {
-			t.Errorf("%d headers of the other chain, %v", len(got), err)
-		}
-	})
-}
-
 func TestNoticeRoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -226,85 +177,5 @@ func TestNoticeRoundTrip(t *testing.T) {
 		if diff := cmp.Diff([]invoice.Notice{full, bare}, got, rowtest.Equal); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
-	})
-}
-
-func TestEventRoundTrip(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
-		told := webhooks.Event{
-			ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1",
-			Body: []byte("{\"a\": 1.0,\n  \"b\":\"\\u0000 ☕\"}"), CreatedAt: invoice.Unix(5), DeliveryID: "dlv_1", Due: rowtest.AtMS(5001),
-		}
-		silent := told
-		silent.ID, silent.Type, silent.DeliveryID = "evt_2", invoice.EventPaid, ""
-		again := told
-		again.ID, again.DeliveryID = "evt_3", "dlv_3"
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return webhooks.InsertEvents(ctx, tx, []webhooks.Event{told, silent})
-		})
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return webhooks.InsertEvents(ctx, tx, []webhooks.Event{again})
-		})
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return webhooks.InsertEvents(ctx, tx, nil) })
-		leased, err := webhooks.NewTables(s).LeaseDeliveries(t.Context(), webhooks.LeaseRequest{
-			LeaseID: "l", Now: rowtest.AtMS(6000), Until: rowtest.AtMS(7000), Lane: webhooks.First, Suspect: 9, PerMerchant: 9, Queues: []webhooks.Queue{{MerchantID: "m"}},
-		})
-		want := []webhooks.Delivery{{
-			Suspect: true, Seq: 1, ID: "dlv_1", EventID: "evt_1", MerchantID: "m", EventType: "invoice.created", Body: told.Body, Due: rowtest.AtMS(5001), Deadline: rowtest.AtMS(5001).Add(webhooks.RetryWindow),
-		}}
-		if diff := cmp.Diff(want, leased.Deliveries); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
-		if r, _, err := webhooks.NewReader(s).EventRecord(t.Context(), silent.ID); err != nil || r.Status != webhooks.None || r.Seq != 2 {
-			t.Errorf("the event without a delivery: %+v, %v", r, err)
-		}
-		if _, _, err := webhooks.NewReader(s).EventRecord(t.Context(), again.ID); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("the event that was told before: %v, want ErrNotFound", err)
-		}
-	})
-}
-
-func TestIdempotencyKeyWindow(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m"))
-		const window = int64(ledger.IdempotencyWindow / time.Second)
-		use := func(k ledger.IdempotencyKey, now int64) (fresh bool) {
-			t.Helper()
-			err := s.Update(t.Context(), func(tx *db.Tx) error {
-				return ledger.InsertIdempotencyKeys(t.Context(), tx, []ledger.IdempotencyKey{k}, invoice.Unix(now))
-			})
-			if err != nil && !db.Taken(err) {
-				t.Fatal(err)
-			}
-			return err == nil
-		}
-		first := ledger.IdempotencyKey{Scope: "m", Key: "k", RequestHash: invoice.Hash{1}, InvoiceID: "inv_1"}
-		second := ledger.IdempotencyKey{Scope: "m", Key: "k", RequestHash: invoice.Hash{2}, InvoiceID: "inv_2"}
-		other := ledger.IdempotencyKey{Scope: "n", Key: "k", RequestHash: invoice.Hash{2}, InvoiceID: "inv_2"}
-		if !use(first, 1000) || use(second, 1000) || use(second, 1000+window-1) || !use(other, 1000) {
-			t.Error("a key is taken within its window, or one of another scope is not")
-		}
-		if got, err := ledger.FindIdempotencyKey(t.Context(), s, "m", "k", invoice.Unix(1000+window-1)); err != nil || got != first {
-			t.Errorf("in the window's last second: %+v, %v", got, err)
-		}
-		if _, err := ledger.FindIdempotencyKey(t.Context(), s, "m", "k", invoice.Unix(1000+window)); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("after the window: %v", err)
-		}
-		if !use(second, 1000+window) {
-			t.Error("a key is not free after its window")
-		}
-		if got, err := ledger.FindIdempotencyKey(t.Context(), s, "m", "k", invoice.Unix(1000+window)); err != nil || got != second {
-			t.Errorf("used anew: %+v, %v", got, err)
-		}
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			n, err := ledger.DeleteIdempotencyKeys(ctx, tx, invoice.Unix(1000+window), 10)
-			if n != 1 {
-				t.Errorf("%d old keys were deleted, want 1", n)
-			}
-			return err
-		})
 	})
 }

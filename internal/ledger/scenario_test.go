@@ -11,7 +11,7 @@ import (
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	each(t, playScenarios)
+	onSQLite(t, playScenarios)
 }
 
 // playScenarios plays what can happen to an invoice over 1,000,000 that expires 3600 s
@@ -48,14 +48,6 @@ func playScenarios(t *testing.T, d *database) {
 			w.observe(b)
 			w.final()
 		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open done 101"}}},
-		"authorization": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, tagged(w.pay(inv.Amount), invoice.Evidence{Authorization: inv.CommitmentID}))
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
-		"calldata": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
 		"not final": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, w.pay(inv.Amount))
 		}, want{invoice.Open, "", 0, 0, 0, []string{created, received}, []string{"open due 0"}}},
@@ -155,45 +147,11 @@ func playScenarios(t *testing.T, d *database) {
 			w.final()
 			w.mine(start+20, w.back(inv.Amount))
 		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
-		"refund left by a reorg": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, w.pay(inv.Amount))
-			w.final()
-			w.mine(start+20, w.back(inv.Amount))
-			w.reorg(1)
-			w.mine(start + 21)
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
-		"refund replaced by a reorg": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, w.pay(inv.Amount))
-			w.final()
-			w.mine(start+20, w.back(inv.Amount))
-			w.reorg(1)
-			w.mine(start+21, w.back(inv.Amount))
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 1_000_000, 0, []string{created, received, paidEvent, refunded}, []string{"open due 0", "close due 0"}}},
-		"refund mined again": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, w.pay(inv.Amount))
-			w.final()
-			r := w.back(inv.Amount)
-			w.mine(start+20, r)
-			w.reorg(1)
-			w.mine(start + 21)
-			w.mine(start+22, r)
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 1_000_000, 0, []string{created, received, paidEvent, refunded}, []string{"open due 0", "close due 0"}}},
 		"late payment refunded": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+3601, w.pay(inv.TransferAmount))
 			w.mine(start+3700, w.back(n(999_999)))
 			w.final()
 		}, want{invoice.Expired, invoice.Late, 1_000_000, 999_999, 1, []string{created, received, refunded, expired}, []string{"open due 0", "close due 0"}}},
-		"mined again": {func(w *world, inv invoice.Invoice) {
-			p := w.pay(inv.Amount)
-			w.mine(start+10, p)
-			w.reorg(1)
-			w.mine(start + 11)
-			w.mine(start+12, w.pay(n(5)), p)
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, paidEvent}, []string{"open due 0", "close due 0"}}},
 		"mined again too late": {func(w *world, inv invoice.Invoice) {
 			p := w.pay(inv.Amount)
 			w.mine(start+10, p)
@@ -201,18 +159,6 @@ func playScenarios(t *testing.T, d *database) {
 			w.mine(start+3601, p)
 			w.final()
 		}, want{invoice.Expired, invoice.Late, 1_000_000, 0, 0, []string{created, received, expired}, []string{"open due 0", "close due 0"}}},
-		"left by a reorg for good": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, w.pay(inv.Amount))
-			w.reorg(1)
-			w.mine(start + 11)
-			w.final()
-		}, want{invoice.Open, "", 0, 0, 0, []string{created, received}, []string{"open due 0"}}},
-		"replaced by a reorg": {func(w *world, inv invoice.Invoice) {
-			w.mine(start+10, w.pay(inv.Amount))
-			w.reorg(1)
-			w.mine(start+11, w.pay(inv.Amount))
-			w.final()
-		}, want{invoice.Paid, "", 1_000_000, 0, 0, []string{created, received, received, paidEvent}, []string{"open due 0", "close due 0"}}},
 		"nothing, to the address": {func(w *world, inv invoice.Invoice) {
 			w.mine(start+10, tagged(w.pay(invoice.Amount{}), invoice.Evidence{Calldata: inv.CommitmentID}))
 			w.final()

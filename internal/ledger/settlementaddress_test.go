@@ -299,10 +299,10 @@ func TestReleasedAddress(t *testing.T) {
 		}
 		_, err = lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{}})
 		w.must(err)
-		wantError(t, "by the merchant", lists.Release(t.Context(), w.own(), w.merchant, w.address), access.ErrForbidden)
-		wantError(t, "by another", lists.Release(t.Context(), access.Principal{MerchantID: "x", Scopes: access.Admin}, w.merchant, w.address), access.ErrNotFound)
+		wantErr(t, "by the merchant", lists.Release(t.Context(), w.own(), w.merchant, w.address), access.ErrForbidden)
+		wantErr(t, "by another", lists.Release(t.Context(), access.Principal{MerchantID: "x", Scopes: access.Admin}, w.merchant, w.address), access.ErrNotFound)
 		w.must(release())
-		wantError(t, "again", release(), access.ErrNotHeld)
+		wantErr(t, "again", release(), access.ErrNotHeld)
 
 		if _, err := w.createAt(w.merchant, w.address, true); !w.isRefused(err) {
 			t.Error("an invoice settles to an address that was taken back")

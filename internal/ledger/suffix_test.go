@@ -30,7 +30,7 @@ func (w *world) fillSuffixes(left ...uint64) {
 // quarantines.
 func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			left  []uint64 // suffixes without an open invoice; the first is the closed invoice's
 			paid  bool
@@ -75,7 +75,7 @@ func TestTransferAmountQuarantine(t *testing.T) {
 // not pay the stranger's, whatever the service's clock shows, and also if the chain is read late.
 func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for n := range 4 {
 			paid, readLate := n%2 == 1, n/2 == 1
 			w := d.world(t)
@@ -170,56 +170,6 @@ func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 		if got := w.payment(p); got.InvoiceID != other.ID {
 			t.Errorf("the payment of the other invoice went to %q", got.InvoiceID)
 		}
-	})
-}
-
-// TestTruncatedCandidates pays a bare amount that very many invoices have or had.
-func TestTruncatedCandidates(t *testing.T) {
-	t.Parallel()
-	const many = 120
-	crowd := func(w *world, expiresAt int64) {
-		var all []invoice.Invoice
-		for i := range uint64(many) {
-			inv := w.insertable(i + 1)
-			inv.ExpiresAt = invoice.Unix(expiresAt)
-			all = append(all, inv)
-		}
-		w.insert(all)
-	}
-	each(t, func(t *testing.T, d *database) {
-		t.Run("stale", func(t *testing.T) {
-			w := d.world(t)
-			crowd(w, start+10) // still open, because no final block is younger
-			inv := w.create()
-			p := w.pay(inv.Amount)
-			w.mine(start+20, p)
-			if got := w.payment(p); got.InvoiceID != inv.ID {
-				t.Errorf("attributed to %q; one invoice alone was payable", got.InvoiceID)
-			}
-		})
-		t.Run("payable", func(t *testing.T) {
-			w := d.world(t)
-			crowd(w, start+3600)
-			p := w.pay(invoice.NewAmount(1_000_000))
-			w.mine(start+20, p)
-			if got := w.payment(p); got.InvoiceID != "" {
-				t.Errorf("attributed to %q; %d invoices fit", got.InvoiceID, many)
-			}
-		})
-		t.Run("covered but for one that was looked at", func(t *testing.T) {
-			w := d.world(t)
-			crowd(w, start+3600)
-			var paid []invoice.Transfer
-			for i := range uint64(many) - 2 {
-				paid = append(paid, w.pay(invoice.NewAmount(1_000_001+i)))
-			}
-			w.mine(start+10, paid...)
-			p := w.pay(invoice.NewAmount(1_000_000))
-			w.mine(start+20, p)
-			if got := w.payment(p); got.InvoiceID != "" {
-				t.Errorf("attributed to %q; two invoices were not covered", got.InvoiceID)
-			}
-		})
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// recounted returns the stored invoice, and the invoice with the sums of all its payments added up
-// again.
+// recounted returns the stored invoice, and the invoice with the sums of all its payments, and what remains after them,
+// added up again.
 func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	w.t.Helper()
 	stored = w.invoice(id)
@@ -21,7 +21,11 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	for i, row := range rows {
 		payments[i] = row.Payment
 	}
-	return stored, stored.Recount(payments)
+	want = stored.Recount(payments)
+	if want.Remaining = (invoice.Amount{}); want.Status == invoice.Open {
+		want.Remaining = invoice.NewHistory(want, payments).Remainder()
+	}
+	return stored, want
 }
 
 // checkSums compares the stored sums of all invoices with their payments and refunds.
@@ -78,7 +82,7 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 // TestStaleSumsAreRecounted upgrades an invoice with payments that are older than the stored sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		forget := func(id string) {
 			t.Helper()
 			if _, err := d.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
@@ -128,65 +132,81 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 	})
 }
 
-// tag returns a transfer of an amount with calldata that names the invoice.
-func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
-	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
-}
-
 // TestCostOfAReorgOfALatePayment orphans a late payment of a partly paid invoice with few
 // or many other late payments, which must not be read.
 func TestCostOfAReorgOfALatePayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, d *database) {
-		cost := func(late int) uint64 {
-			w := d.world(t)
-			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
-			w.mine(start+1, w.tag(inv, 1_000_000))
-			w.mine(start + 11)
-			w.final()
-			var dust []invoice.Transfer
-			for range late {
-				dust = append(dust, w.tag(inv, 1))
-			}
-			w.mine(start+12, dust...)
-			w.final()
-			w.mine(start+13, w.tag(inv, 1))
-			return allocated(func() { w.reorg(1) })
+	d := alone(t)
+	cost := func(late int) uint64 {
+		w := d.world(t)
+		inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
+		w.mine(start+1, w.payFor(inv, 1_000_000))
+		w.mine(start + 11)
+		w.final()
+		var dust []invoice.Transfer
+		for range late {
+			dust = append(dust, w.payFor(inv, 1))
 		}
-		if few, many := cost(10), cost(3000); many > 2*few {
-			t.Errorf("a reorg of one of 3000 late payments allocates %d kB, of one of 10 %d kB", many, few)
-		}
-	})
+		w.mine(start+12, dust...)
+		w.final()
+		w.mine(start+13, w.payFor(inv, 1))
+		return allocated(func() { w.reorg(1) })
+	}
+	if few, many := cost(10), cost(3000); many > 2*few {
+		t.Errorf("a reorg of one of 3000 late payments allocates %d kB, of one of 10 %d kB", many, few)
+	}
 }
 
 // TestCostOfDustBelowAPayment fills in dust below the payment that paid its invoice. The
 // invoice is recounted once, not once for each batch.
 func TestCostOfDustBelowAPayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, d *database) {
-		cost := func(n int) uint64 {
-			w := d.world(t)
-			w.late()
-			inv := w.create(amount(34_000_000))
-			var dust []invoice.Transfer
-			for i := range n {
-				dust = append(dust, w.tag(inv, 1))
-				if i%10 == 0 { // each pays the amount due
-					dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
-				}
+	d := alone(t)
+	cost := func(n int) uint64 {
+		w := d.world(t)
+		w.late()
+		inv := w.create(amount(34_000_000))
+		var dust []invoice.Transfer
+		for i := range n {
+			dust = append(dust, w.payFor(inv, 1))
+			if i%10 == 0 { // each pays the amount due
+				dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
 			}
-			below := w.next(start+1, dust...)
-			w.blocks = append(w.blocks, below)
-			w.startLate()
-			w.mine(start+2, w.pay(inv.TransferAmount))
-			w.final()
-			kB := allocated(func() { w.fill(below.Number, below.Header, below) })
-			stored, want := w.recounted(inv.ID)
-			if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
-				t.Errorf("after %d payments of dust (-recounted +stored):\n%s", n, diff)
-			}
-			return kB / uint64(n)
 		}
-		if few, many := cost(1_000), cost(6_000); 2*many > 3*few {
-			t.Errorf("each of 6000 payments of dust allocates %d kB, each of 1000 %d kB", many, few)
+		below := w.next(start+1, dust...)
+		w.blocks = append(w.blocks, below)
+		w.startLate()
+		w.mine(start+2, w.pay(inv.TransferAmount))
+		w.final()
+		kB := allocated(func() { w.fill(below.Number, below.Header, below) })
+		stored, want := w.recounted(inv.ID)
+		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+			t.Errorf("after %d payments of dust (-recounted +stored):\n%s", n, diff)
+		}
+		return kB / uint64(n)
+	}
+	if few, many := cost(1_000), cost(6_000); 2*many > 3*few {
+		t.Errorf("each of 6000 payments of dust allocates %d kB, each of 1000 %d kB", many, few)
+	}
+}
+
+// TestCentForALargeInvoice sends a cent that names an invoice over 1,000. It does not mark the invoice
+// or change the amount that a payer has to sign; a hundredth does.
+func TestCentForALargeInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create(amount(1_000_000_000))
+		cent := tagged(w.pay(invoice.NewAmount(10_000)), invoice.Evidence{Calldata: inv.CommitmentID})
+		w.mine(start+1, cent)
+		w.final()
+		got := w.invoice(inv.ID)
+		if got.Exception != "" || got.Due() != inv.Amount || got.Partial() || got.AmountPaid != cent.Amount {
+			t.Errorf("after a cent it is %q, and asks for %s", got.Exception, got.Due())
+		}
+		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("the amount")))
+		w.must(err)
+		w.mine(start+2, tagged(w.pay(invoice.NewAmount(10_000_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		w.final()
+		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || got.Due() != invoice.NewAmount(989_990_000) {
+			t.Errorf("after a hundredth it is %q, and asks for %s", got.Exception, got.Due())
 		}
 	})
 }

@@ -47,7 +47,7 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 // remainder.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, prey := range map[string]func(w *world, old invoice.Invoice) []invoice.Transfer{
 			"his price": func(w *world, _ invoice.Invoice) []invoice.Transfer {
 				w.create(amount(33_990_017))
@@ -92,7 +92,7 @@ func TestObservedPaymentCannotBeTaken(t *testing.T) {
 // and the bare remainder stay valid through a reorg that drops the part.
 func TestTransferAmountAfterAPart(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		part := func(w *world, inv invoice.Invoice, n uint64) invoice.Transfer {
 			return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 		}
@@ -165,47 +165,11 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	})
 }
 
-// TestAmbiguousPaymentStaysUnattributed rescans and finds a payment of an amount for which
-// two invoices asked, one of which has expired since.
-func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
-		w.create()
-		paid := w.observeEmpty(w.next(start+10, w.pay(short.Amount)))
-		w.mine(start + 70)
-		w.final()
-		if got := w.invoice(short.ID).Status; got != invoice.Expired {
-			t.Fatalf("the first is %s", got)
-		}
-		w.rescan()
-		w.fill(101, w.head(), paid)
-		w.checkAttributed(paid.Transfers[0], invoice.Invoice{}, "")
-	})
-}
-
-// TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments
-// that paid two invoices.
-func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		one, two := w.create(), w.create()
-		w.mine(start+1, w.pay(one.TransferAmount))
-		missed := w.observeEmpty(w.next(start+2, w.pay(one.Amount)))
-		w.mine(start+3, w.pay(two.TransferAmount))
-		w.final()
-		w.rescan()
-		w.fill(101, w.head(), missed)
-		w.checkAttributed(missed.Transfers[0], two, invoice.ByAmount) // the first was covered then, and the second was not
-		if got := w.invoice(two.ID); got.Exception != invoice.Duplicate {
-			t.Errorf("paid twice, it has the exception %q", got.Exception)
-		}
-	})
-}
-
 // TestAttributionIgnoresClocks sets the service's clock hours wrong. Plain transfers must
 // count.
 func TestAttributionIgnoresClocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for _, skew := range []int64{16, 8 * 3600, -8 * 3600} {
 			w := d.world(t)
 			w.seconds.Add(skew)
@@ -222,26 +186,6 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// TestInvoiceIsBoundToAHeight checks that payments in blocks that were indexed before the create do
-// not pay the invoice, unless a reorg replaces these blocks.
-func TestInvoiceIsBoundToAHeight(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.create(amount(9_000_000)) // so that the address is indexed
-		before := w.pay(invoice.NewAmount(1_000_000))
-		w.mine(start+1, before)
-		w.mine(start + 2)
-		inv := w.create()
-		w.checkAttributed(before, invoice.Invoice{}, "")
-		w.reorg(2)
-		told := w.pay(inv.TransferAmount)
-		w.mine(start+3, told)
-		if got := w.invoice(inv.ID).FromBlock; got != 100 {
-			t.Errorf("after a reorg of blocks 101 and 102 the invoice is bound to %d", got)
-		}
-		w.checkAttributed(told, inv, invoice.ByTransferAmount)
 	})
 }
 
@@ -278,33 +222,6 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 		if got := len(w.eventTypes(two)); got != 3 {
 			t.Errorf("%d events of the payment that waited", got)
 		}
-	})
-}
-
-// TestManyDeferredPayments decides more payments than one transaction handles.
-func TestManyDeferredPayments(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		w.chainKey += "-late"
-		w.Service = w.service()
-		first := w.create()
-		w.must(w.Start(t.Context(), w.chainKey, w.head(), 100))
-		var transfers []invoice.Transfer
-		for range 1001 {
-			transfers = append(transfers, w.pay(first.Amount))
-		}
-		w.mine(start+1, transfers...)
-		w.mine(first.ExpiresAt.Unix() + 1)
-		w.final()
-		w.checkAttributed(transfers[0], invoice.Invoice{}, "")
-		w.fill(100, w.blocks[0].Header)
-		w.checkAttributed(transfers[0], first, invoice.ByAmount)
-		w.checkAttributed(transfers[1], invoice.Invoice{}, "")
-		if got := w.invoice(first.ID).Status; got != invoice.Paid {
-			t.Errorf("the invoice is %s", got)
-		}
-		again := w.pay(first.Amount)
-		w.mine(first.ExpiresAt.Unix()+2, again)
-		w.checkAttributed(again, invoice.Invoice{}, "")
 	})
 }
 

@@ -133,7 +133,7 @@ func TestUnattributedEvents(t *testing.T) {
 func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
 	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			waits, between, attributed bool
 			again                      invoice.Evidence // evidence of the payment when it is mined again

@@ -72,48 +72,40 @@ func TestSupplement(t *testing.T) {
 	})
 }
 
-// TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read.
+// TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read: one that is reported later, and one
+// that a reorg moves to a block from which it cannot be read.
 func TestRefundOfAnUnreadPayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		paid := w.pay(inv.TransferAmount)
-		b := w.observeEmpty(w.next(start+1, paid))
-		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadReceipt))
-		w.mine(start+2, w.back(inv.TransferAmount))
-		above := w.blocks[len(w.blocks)-1]
-		w.mine(start + 3)
-		w.final()
-		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
-		w.fill(b.Number+1, w.head(), above)
-		if got := w.refunds()[inv.ID]; got != 1 {
-			t.Errorf("%d refunds were announced, want 1", got)
-		}
-		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
-			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
-		}
-	})
-}
-
-// TestRefundOfAnOrphanedPayment moves a payment by a reorg to a block from which it cannot be read,
-// and sends it back.
-func TestRefundOfAnOrphanedPayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		paid := w.pay(inv.TransferAmount)
-		w.mine(start+1, paid)
-		w.reorg(1)
-		b := w.next(start+2, paid)
-		without := b
-		without.Transfers, without.Unread = nil, []ledger.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: ledger.UnreadUnreadable}}
-		w.observe(without)
-		w.mine(start+3, w.back(inv.TransferAmount))
-		above := w.blocks[len(w.blocks)-1]
-		w.mine(start + 4)
-		w.final()
-		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
-		w.fill(b.Number+1, w.head(), above)
-		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
-			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
+		for _, moved := range []bool{false, true} {
+			w := w.db.world(t)
+			inv := w.create()
+			paid := w.pay(inv.TransferAmount)
+			if moved {
+				w.mine(start+1, paid)
+				w.reorg(1)
+			}
+			b := w.next(start+2, paid)
+			without := b
+			without.Transfers = nil
+			if moved {
+				without.Unread = []ledger.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: ledger.UnreadUnreadable}}
+			}
+			w.observe(without)
+			if !moved {
+				w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadReceipt))
+			}
+			w.mine(start+3, w.back(inv.TransferAmount))
+			above := w.blocks[len(w.blocks)-1]
+			w.mine(start + 4)
+			w.final()
+			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
+			w.fill(b.Number+1, w.head(), above)
+			if got := w.refunds()[inv.ID]; got != 1 {
+				t.Errorf("moved %t: %d refunds were announced, want 1", moved, got)
+			}
+			if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+				t.Errorf("moved %t: of the invoice %s are refunded, want %s", moved, got, inv.TransferAmount)
+			}
 		}
 	})
 }

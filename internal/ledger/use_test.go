@@ -168,7 +168,7 @@ func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 // payment's use, or has a defined result.
 func TestUsesInPairs(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for before, use := range usesAfter {
 			for name, act := range acts {
 				g := newUseGame(t, d)
@@ -204,7 +204,7 @@ func TestUsesInPairs(t *testing.T) {
 // a refund even after a decision of people, and no act is accepted afterwards.
 func TestTransfersAfterUses(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
+	onSQLite(t, func(t *testing.T, d *database) {
 		for name, act := range acts {
 			g := newUseGame(t, d)
 			g.must(act(g, g.first))
@@ -303,7 +303,7 @@ func TestDismissalsOutlastClaims(t *testing.T) {
 func TestUsesAtASharedAddress(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		g := newUseGame(t, w.db)
-		partner := g.merchantID(1)
+		partner := g.merchant + "-partner"
 		theirs := g.create(func(d *invoice.Draft) { d.MerchantID = partner })
 		g.payment = g.unattributedPaymentOf(g.by, start+20, 980_000)
 		g.final()
@@ -354,7 +354,7 @@ func TestUsesAtASharedAddress(t *testing.T) {
 func TestRefundOfAnotherMerchantStays(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		g := newUseGame(t, w.db)
-		theirs := g.create(func(d *invoice.Draft) { d.MerchantID = g.merchantID(1) })
+		theirs := g.create(func(d *invoice.Draft) { d.MerchantID = g.merchant + "-partner" })
 		r := g.mustPrepare(g.payment, 0, of(g.merchant))
 		_, err := g.CancelRefund(t.Context(), r.ID, g.merchant)
 		g.must(err)

@@ -61,7 +61,7 @@ type database struct {
 	worlds atomic.Int64
 }
 
-// everywhere has the tests of eachWorld run on PostgreSQL, too.
+// everywhere has the tests of onSQLite and eachWorld run on PostgreSQL, too.
 var everywhere = flag.Bool("everywhere", false, "run all tests on PostgreSQL; otherwise only those with concurrency or with an SQL statement of their own")
 
 // each runs the test on both databases.
@@ -82,15 +82,21 @@ func on(t *testing.T, databases map[string]func(testing.TB) string, test func(t 
 	}
 }
 
-// eachWorld runs the test in parallel in a world on SQLite, and with -everywhere in one on PostgreSQL.
-func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+// onSQLite runs the test on SQLite, and with -everywhere on PostgreSQL, too.
+func onSQLite(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
-	t.Parallel()
 	databases := dbtest.MigratedDatabases()
 	if !*everywhere {
 		delete(databases, "postgres")
 	}
-	on(t, databases, func(t *testing.T, d *database) { test(t, d.world(t)) })
+	on(t, databases, test)
+}
+
+// eachWorld runs the test in parallel in a world on SQLite, and with -everywhere in one on PostgreSQL.
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, d *database) { test(t, d.world(t)) })
 }
 
 // eachWorldOnBoth runs the test in parallel in a world on each database. It is for tests that run SQL statements which
