@@ -50,7 +50,10 @@ func TestFilteredLists(t *testing.T) {
 				inv := invoices[i%4]
 				p.InvoiceID, p.MerchantID, p.Method = inv.ID, inv.MerchantID, invoice.ByAmount
 			}
-			if i%5 != 0 {
+			switch {
+			case i%11 == 0:
+				p.Status = invoice.Orphaned
+			case i%5 != 0:
 				p.Status, p.ConfirmedAt = invoice.Confirmed, invoice.Unix(int64(1000+i*7%40))
 			}
 			payments = append(payments, p)

@@ -106,10 +106,9 @@ func TestMove(t *testing.T) {
 		t.Errorf("payments: %+v", moved)
 	}
 
-	target := dbtest.Open(t, to)
-	r, err := target.Recovery(t.Context())
-	if err != nil || r.State != db.RecoveryNormal {
-		t.Errorf("the target is %+v, %v", r, err)
+	target, r := dbtest.Open(t, to), noticed(t, to)
+	if r.State != db.RecoveryNormal {
+		t.Errorf("the target is %+v", r)
 	}
 	rowtest.Insert(t, target, rowtest.Sample("inv_new", "m1"))
 	const rules = `SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = current_schema()::regnamespace

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
@@ -141,35 +140,5 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 	for _, s := range stores {
 		rowtest.Must(t, s.Close())
-	}
-}
-
-// TestOpenAgain checks that a database keeps its rows when it is opened again, also by two
-// stores at once.
-func TestOpenAgain(t *testing.T) {
-	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := url(t)
-			first := dbtest.Open(t, u)
-			rowtest.Insert(t, first, rowtest.Sample("inv_1", "m"))
-			second := dbtest.Open(t, u)
-			if !has(t, second, "inv_1") {
-				t.Error("what was there is lost")
-			}
-			var wg sync.WaitGroup
-			for i, s := range []*db.DB{first, second, first, second} {
-				wg.Go(func() {
-					for j := range 20 {
-						rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return add(ctx, tx, fmt.Sprintf("inv_%d_%d", i, j)) })
-					}
-				})
-			}
-			wg.Wait()
-			if found, _, err := ledger.NewReader(first).Invoices(t.Context(), ledger.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
-				t.Errorf("%d invoices, %v, want 81", len(found), err)
-			}
-		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,62 +274,4 @@ func TestExtraConflictWithReplay(t *testing.T) {
 	}
 	on(t, p.primary, "ALTER TABLE invoices DISABLE ROW LEVEL SECURITY")
 	p.listFrom(t, s, "standby replayed")
-}
-
-// TestExtraReadYourWritesOnStandby runs writers and readers at two stores while the standby pauses, and is
-// killed and restarted. A list has everything that was acknowledged before it began.
-func TestExtraReadYourWritesOnStandby(t *testing.T) {
-	t.Parallel()
-	p := startPair(t)
-	stores := []*db.DB{p.open(t, p.standby.DSN("postgres")), p.open(t, p.standby.DSN("postgres"))}
-	p.listFrom(t, stores[0], "standby replayed")
-	ctx, stop := context.WithCancel(t.Context())
-	var clients sync.WaitGroup
-	var lists atomic.Int64
-	for client := range 6 {
-		merchant := fmt.Sprintf("m%d", client)
-		clients.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				id := fmt.Sprintf("inv_%d_%06d", client, n)
-				inv := rowtest.Sample(id, merchant)
-				inv.Merchant[0] = byte(client)
-				rowtest.Insert(t, stores[n%2], inv)
-				if got := list(t, stores[(n+1)%2], merchant); len(got) == 0 || got[0] != id {
-					t.Errorf("the newest invoice of the list is %v; %s was acknowledged before", got[:min(1, len(got))], id)
-					return
-				}
-				lists.Add(1)
-			}
-		})
-	}
-	for round := range 6 {
-		p.awaitReads(t, "standby replayed", 20)
-		if round%3 == 2 {
-			rowtest.Must(t, p.standby.Kill(t.Context()))
-			p.awaitReads(t, "primary left", 20)
-			rowtest.Must(t, p.standby.Restart(t.Context()))
-			continue
-		}
-		on(t, p.standby, "SELECT pg_wal_replay_pause()")
-		p.awaitReads(t, "primary behind", 1)
-		on(t, p.standby, "SELECT pg_wal_replay_resume()")
-	}
-	p.awaitReads(t, "standby replayed", 20)
-	stop()
-	clients.Wait()
-	t.Logf("%d lists; reads: %v", lists.Load(), p.served.reads)
-}
-
-// awaitReads waits for n further reads that were answered so.
-func (p *pair) awaitReads(t *testing.T, which string, n int) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for goal := p.served.count(which) + n; p.served.count(which) < goal && !t.Failed(); {
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatalf("reads: %v\n%s", p.served.reads, p.log)
-		}
-	}
 }

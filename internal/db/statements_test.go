@@ -46,11 +46,11 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 	for range 2 { // the second time, some are prepared and others are not
 		for n := range db.SQLiteStatements {
-			if _, err := statements.ExecContext(ctx, fmt.Sprintf("INSERT INTO numbers (n) VALUES (%d * $1)", n), 2); err != nil {
+			if _, err := statements.ExecContext(ctx, fmt.Sprintf("DELETE FROM numbers WHERE n = %d * $1", n), 2); err != nil {
 				t.Fatal(err)
 			}
 			var got int
-			text := fmt.Sprintf("SELECT n FROM numbers WHERE n = %d * $1", n)
+			text := fmt.Sprintf("SELECT %d * $1", n)
 			if err := one(ctx, statements, &got, text, 2); err != nil || got != 2*n {
 				t.Fatalf("%s: %d, %v", text, got, err)
 			}

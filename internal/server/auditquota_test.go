@@ -65,50 +65,6 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 	}
 }
 
-// TestAuditQuotaOfAStandardKey repeatedly changes a payment link and asks for sign-in links with a
-// standard key. The entries do not exceed the quota, and the refusal has a Retry-After. A request that
-// writes no entry is served.
-func TestAuditQuotaOfAStandardKey(t *testing.T) {
-	t.Parallel()
-	for name, database := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newMatrixWorld(t, database(t))
-			const most = 20_000
-			w.setAuditQuota("acme", most)
-			key := w.key("acme", access.Standard)
-			send := func(method, path, body string) answer {
-				return ask(t, method, w.url+path, body, func(r *http.Request) { r.Header.Set("Authorization", key) })
-			}
-			link := "/api/payment-links/" + w.ids["acme"]["payment-links"]
-			written := 0
-			for what, change := range map[string]func() answer{
-				"a link":             func() answer { return send("PATCH", link, fmt.Sprintf(`{"title":"Tea %d"}`, written)) },
-				"a link to sign in":  func() answer { return send("POST", "/api/sign-in-links", `{}`) },
-				"a new payment link": func() answer { return w.call("POST /api/payment-links", "acme", "", key) },
-			} {
-				a := change()
-				for ; a.status < 300 && written < 1000; a = change() {
-					written++
-				}
-				if a.status != http.StatusTooManyRequests || a.code != "rate_limited" || a.header.Get("Retry-After") != "3600" {
-					t.Errorf("%s, after %d changes: %d %v %s", what, written, a.status, a.header, a.body)
-				}
-			}
-			stored, err := access.NewReader(w.store).MerchantStorage(t.Context(), "acme")
-			if err != nil || stored.AuditBytes > most || stored.AuditBytes < most*9/10 || written < 10 {
-				t.Errorf("%d entries take %d bytes of %d, %v", written, stored.AuditBytes, most, err)
-			}
-			if a := w.call("POST /api/invoices", "acme", "", key); a.status != http.StatusCreated {
-				t.Errorf("an invoice is answered %d %s", a.status, a.body)
-			}
-			if _, err := access.VerifyAudit(t.Context(), w.store); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
 	w.t.Helper()
 	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {

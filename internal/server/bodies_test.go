@@ -201,22 +201,24 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestSlowFormsAreNotInFlight sends a large logo form slowly, at a door with room for one request in
-// flight. Until the form has arrived, others are served.
-func TestSlowFormsAreNotInFlight(t *testing.T) {
+// TestSlowBodiesAreNotInFlight sends JSON, and large logo forms, slowly at a door with room for one request
+// in flight. Until a body has arrived, others are served.
+func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
-	l := newLimited(Config{})
-	l.inFlight[webpage.APIDoor] = limits.NewShares[sharer]("in_flight", 1)
-	h := l.capped(routeAt(t, "POST /dashboard/settings/logo"), l.writeError)
-	var p pending
-	defer p.end()
-	for i := range 3 {
-		if reading, answer := p.add(h, bodyRequest(t, "198.51.100.1", "key_a")); !reading {
-			t.Fatalf("form %d is answered %d", i, answer.Code)
+	for _, pattern := range []string{"POST /api/invoices", "POST /dashboard/settings/logo"} {
+		l := newLimited(Config{})
+		l.inFlight[webpage.APIDoor] = limits.NewShares[sharer]("in_flight", 1)
+		h := l.capped(routeAt(t, pattern), l.writeError)
+		var p pending
+		for i := range 3 {
+			if reading, answer := p.add(h, bodyRequest(t, "198.51.100.1", "key_a")); !reading {
+				t.Fatalf("%s: body %d is answered %d", pattern, i, answer.Code)
+			}
 		}
-	}
-	if answer := serveTest(h, bodyRequest(t, "203.0.113.9", "key_b")); answer.Code != http.StatusOK {
-		t.Errorf("a request beside slow forms is answered %d", answer.Code)
+		if answer := serveTest(h, bodyRequest(t, "203.0.113.9", "key_b")); answer.Code != http.StatusOK {
+			t.Errorf("%s: a request beside slow ones is answered %d", pattern, answer.Code)
+		}
+		p.end()
 	}
 }
 

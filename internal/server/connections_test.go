@@ -68,19 +68,6 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom opens more connections than the limit and sends no byte on them.
-func TestSilentConnectionsMakeRoom(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, Config{OpenFiles: 256})
-	for range 200 {
-		keepAlive(t, s.url, 0)
-	}
-	begun := time.Now()
-	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK || time.Since(begun) > 4*newConnectionGrace {
-		t.Errorf("a new client was answered %d after %s", a.status, time.Since(begun))
-	}
-}
-
 // failing is a listener. Its first Accepts fail because descriptors are used up.
 type failing struct {
 	net.Listener

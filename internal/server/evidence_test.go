@@ -10,8 +10,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -57,23 +55,6 @@ func isSuspected(t *testing.T, url string, config Chain, reason string) {
 	if !errors.As(err, &restored) || restored.Recovery.State != db.RecoverySuspected || !strings.Contains(restored.Recovery.Reason, reason) {
 		t.Errorf("it ended with %v", err)
 	}
-}
-
-// TestCopiedFileIsNoticed puts a SQLite file back that was copied while the service was stopped. The operator has sent
-// transactions since.
-func TestCopiedFileIsNoticed(t *testing.T) {
-	t.Parallel()
-	config, c, _, account := withOperator(t)
-	c.SetNonce(account, 5) // used before the first start
-	url := dbtest.Migrated(t)
-	starts(t, url, config)
-	text, err := os.ReadFile(strings.TrimPrefix(url, "sqlite:"))
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "copy.db")
-	must(t, os.WriteFile(path, text, 0o600))
-	starts(t, "sqlite:"+path, config)
-	c.SetNonce(account, 7)
-	isSuspected(t, "sqlite:"+path, config, "has sent 7 transactions on house, and the database knows of 5")
 }
 
 // TestUnknownNonces uses nonces of an operator that the database does not know, while the service is

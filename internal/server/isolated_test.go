@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -19,26 +18,9 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
-
-// lockedBuffer is a buffer that several may write.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
 
 // TestIsolated runs a copy of a service that has an event to deliver. Its invoice expires, which
 // writes an event. The copy sends no webhook, no mail, and no call to a node except reads.
@@ -88,7 +70,7 @@ func TestIsolated(t *testing.T) {
 
 // startIsolated starts an isolated copy that is configured as the live service is, with everything that could send. It
 // returns the methods that writers call and that were called at its node.
-func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, receiver string) (base string, log *lockedBuffer, wrote func() []string) {
+func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, receiver string) (base string, log *logtest.Buffer, wrote func() []string) {
 	t.Helper()
 	key, err := crypto.GenerateKey()
 	if err != nil {
@@ -105,7 +87,7 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, recei
 		return nil
 	})
 	config.OperatorKey = key
-	log = new(lockedBuffer)
+	log = new(logtest.Buffer)
 	base = startServer(t, Config{
 		Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: receiver, WebhookSecret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
 		WebhookAllow: webhooks.Loopback(), SMTP: &mailer.SMTP{Host: "127.0.0.1", Port: 1}, PublicURL: "https://pay.example.com", Hosts: []string{"pay.example.com"},
@@ -138,7 +120,7 @@ func checkDeliveries(t *testing.T, base string) {
 
 // checkMarks wants pages, answers, the readiness and the log to show that it is a copy, and every request that would
 // change something to be refused.
-func checkMarks(t *testing.T, base, invoiceID string, log *lockedBuffer) {
+func checkMarks(t *testing.T, base, invoiceID string, log *logtest.Buffer) {
 	t.Helper()
 	for path, shows := range map[string]string{
 		"/readyz": `"isolated":true`, "/api/operator/status": `"isolated":true`, "/checkout/" + invoiceID: "This is an isolated copy",
@@ -174,19 +156,5 @@ func TestIsolatedAddress(t *testing.T) {
 	err = Run(t.Context(), Config{Listeners: listeners, Isolated: true, Database: "sqlite:" + t.TempDir() + "/q.db", Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "want a loopback address") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestGate expects the reason of the first close.
-func TestGate(t *testing.T) {
-	t.Parallel()
-	var g gate
-	if got := g.Closed(); got != "" {
-		t.Errorf("an open gate says %q", got)
-	}
-	g.close("one")
-	g.close("two")
-	if got := g.Closed(); got != "one" {
-		t.Errorf("got %q", got)
 	}
 }

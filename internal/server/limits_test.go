@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -176,42 +174,4 @@ func TestInFlight(t *testing.T) {
 	if w := answerOf(h, "/status", "", ""); w.Code != http.StatusOK {
 		t.Errorf("after the others it answers %d", w.Code)
 	}
-}
-
-// TestSlowBodiesAreNotInFlight sends bodies that do not end.
-func TestSlowBodiesAreNotInFlight(t *testing.T) {
-	t.Parallel()
-	l := newLimited(Config{})
-	h := l.capped(webpage.Route{Door: webpage.OperatorDoor, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s, %v", body, err)
-	})}, l.writeError)
-	var group sync.WaitGroup
-	var writers []*io.PipeWriter
-	for range maxInFlight[webpage.OperatorDoor] + 1 {
-		body, w := io.Pipe()
-		writers = append(writers, w)
-		group.Go(func() {
-			answer := serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", body))
-			if got := answer.Body.String(); answer.Code == http.StatusOK && got != "half, cut off" {
-				t.Errorf("the handler read %q", got)
-			}
-		})
-		if _, err := io.WriteString(w, "half"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answer := serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader("whole")))
-	if got := answer.Body.String(); answer.Code != http.StatusOK || got != "whole, <nil>" {
-		t.Errorf("answered %d %q while bodies are on their way", answer.Code, got)
-	}
-	large := strings.Repeat("x", api.MaxBody+100)
-	answer = serveTest(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", struct{ io.Reader }{strings.NewReader(large)}))
-	if got := answer.Body.String(); got != large[:api.MaxBody]+", http: request body too large" {
-		t.Errorf("a large body was read as %d bytes", len(got))
-	}
-	for _, w := range writers {
-		w.CloseWithError(fmt.Errorf("cut off"))
-	}
-	group.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -28,7 +29,7 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 		must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))
 		node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
-		cfg, log := recoverConfig(url, config), new(lockedBuffer)
+		cfg, log := recoverConfig(url, config), new(logtest.Buffer)
 		cfg.Chains, cfg.Logger = append(cfg.Chains, other), slog.New(slog.NewTextHandler(log, nil))
 		_, err := Recover(t.Context(), cfg, RecoverOptions{Patience: 10 * time.Second})
 		if err == nil {

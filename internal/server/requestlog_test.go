@@ -207,36 +207,6 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestRequestLogOfAuthenticatedRequests expects the id of the key in the log, and never the key.
-func TestRequestLogOfAuthenticatedRequests(t *testing.T) {
-	key, err := access.NewKey(access.Test, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := new(logtest.Buffer)
-	s := startServer(t, Config{
-		Merchants: Merchants{AcceptAll: true}, Logger: slog.New(slog.NewJSONHandler(log, nil)), Access: Access{Mode: access.Test, OperatorKey: key},
-	})
-	for _, call := range []struct {
-		key    string
-		status float64
-	}{{key.Reveal(), 200}, {"", 401}} {
-		before := len(logLines(t, log))
-		ask(t, http.MethodGet, s.url+"/api/invoices", "", func(r *http.Request) {
-			if call.key != "" {
-				r.Header.Set("Authorization", "Bearer "+call.key)
-			}
-		})
-		line := awaitLine(t, log, before)
-		if id, _ := line["key"].(string); line["status"] != call.status || (id != "") != (call.key != "") {
-			t.Errorf("a request with the key %q is logged as %v", call.key, line)
-		}
-	}
-	if strings.Contains(log.String(), key.Reveal()) {
-		t.Error("the log has a key")
-	}
-}
-
 // TestSchemeBehindProxy expects the public URL of a service behind a proxy that terminates HTTPS.
 func TestSchemeBehindProxy(t *testing.T) {
 	s, _ := newObserved(slog.LevelError)

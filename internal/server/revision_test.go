@@ -141,11 +141,10 @@ func TestTokenAddedByRollingRestart(t *testing.T) {
 func TestFailedStartStopsNoReplica(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
-	c, blocks, _ := scriptedChain(t, "house", 7)
-	blocks.Token(secondToken, 6)
-	old := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
+	c, _, eurc, start := withTwoTokens(t, database)
+	old := start(c.Tokens...).url
 	await(t, old, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	failing := withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6})
+	failing := withTokens(c, c.Tokens[0], eurc)
 	failing.RPC = []string{"gopher://127.0.0.1"}
 	if err := startError(t, database, failing); err == nil {
 		t.Fatal("a start with a node of no known scheme succeeds")
@@ -165,20 +164,17 @@ func TestFailedStartStopsNoReplica(t *testing.T) {
 func TestExtraAbandonedRevision(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
-	c, blocks, _ := scriptedChain(t, "house", 7)
-	blocks.Token(secondToken, 6)
-	more := withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6})
-	start := func(c Chain) *running {
-		return startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
-	}
-	old := start(c)
-	current := start(more)
+	c, _, eurc, start := withTwoTokens(t, database)
+	usdc := c.Tokens[0]
+	more := withTokens(c, usdc, eurc)
+	old := start(usdc)
+	current := start(usdc, eurc)
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
 	current.end(t)
 	if err := <-old.ended; err == nil || !strings.Contains(err.Error(), "no replica runs configuration revision 2 any more") {
 		t.Fatalf("the replica with the older revision ended with %v", err)
 	}
-	old = start(c)
+	old = start(usdc)
 	await(t, old.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	if err := startError(t, database, more); err == nil || !strings.Contains(err.Error(), "other replicas run revision 3") || !strings.Contains(err.Error(), "quittance config apply") {
 		t.Errorf("a start with the newer configuration: %v, want a refusal that names the command", err)
@@ -186,7 +182,7 @@ func TestExtraAbandonedRevision(t *testing.T) {
 	if err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}
-	current = start(more)
+	current = start(usdc, eurc)
 	await(t, current.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
 }
@@ -196,26 +192,20 @@ func TestExtraAbandonedRevision(t *testing.T) {
 func TestApplyNeedsStoppedSQLite(t *testing.T) {
 	t.Parallel()
 	database := dbtest.Migrated(t)
-	c, blocks, usdcOnly := withSecondToken(t)
-	r := startServer(t, Config{Database: database, Chains: []Chain{usdcOnly}, Merchants: Merchants{AcceptAll: true}})
+	c, blocks, eurc, start := withTwoTokens(t, database)
+	usdc := c.Tokens[0]
+	both := Config{Database: database, Chains: []Chain{withTokens(c, usdc, eurc)}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}
+	r := start(usdc)
 	id, address, _ := createIn(t, r.url, "USDC", 1)
-	err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Now: time.Now})
+	err := ApplyConfiguration(t.Context(), both)
 	if err == nil || !strings.Contains(err.Error(), "in use by another quittance") {
 		t.Errorf("applied while the service runs: %v", err)
 	}
-	blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(usdcOnly.Tokens[0].Address, invoice.Address{0xaa}, address, five)))
+	blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(usdc.Address, invoice.Address{0xaa}, address, five)))
 	blocks.MineEmpty(3)
 	awaitPaid(t, r.url, id)
 	r.end(t)
-	must(t, ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}))
-}
-
-// withSecondToken returns a chain with two tokens, and the same with the first one only.
-func withSecondToken(t *testing.T) (both Chain, blocks *chaintest.Chain, one Chain) {
-	t.Helper()
-	c, blocks, _ := scriptedChain(t, "house", 7)
-	blocks.Token(secondToken, 6)
-	return withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}), blocks, c
+	must(t, ApplyConfiguration(t.Context(), both))
 }
 
 // withTwoTokens returns a chain with two tokens, and a function that starts a service with some of

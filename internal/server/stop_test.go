@@ -71,11 +71,13 @@ func TestStopLosesNoRequest(t *testing.T) {
 	t.Logf("%d requests were answered, %d of them after the stop", answered.Load(), afterwards.Load())
 }
 
-// TestStopFailsReadinessFirst asks for the health of a stopping service.
+// TestStopFailsReadinessFirst asks for the health of a stopping service, and sends it another request, which
+// the log of requests then has.
 func TestStopFailsReadinessFirst(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
-	s := startServer(t, Config{Chains: []Chain{c}, StopDelay: time.Second})
+	database := dbtest.Migrated(t)
+	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: 3 * time.Second})
 	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	s.stop()
 	await(t, s.url, "the end of readiness", func(status int, h health) bool {
@@ -84,21 +86,6 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK {
 		t.Errorf("/healthz answers %d while it stops", a.status)
 	}
-	if err := <-s.ended; err != nil {
-		t.Error(err)
-	}
-}
-
-// TestStopLogsTheLastRequests sends a request to a stopping service, and finds it in the log of
-// requests.
-func TestStopLogsTheLastRequests(t *testing.T) {
-	t.Parallel()
-	c, _ := scripted(t, "house", 7)
-	database := dbtest.Migrated(t)
-	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: 3 * time.Second})
-	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	s.stop()
-	await(t, s.url, "the end of readiness", func(_ int, h health) bool { return h.Stopping })
 	if a := ask(t, http.MethodGet, s.url+"/api/invoices/inv_last", ""); a.status != http.StatusNotFound {
 		t.Errorf("an unknown invoice is answered with %d while the service stops", a.status)
 	}

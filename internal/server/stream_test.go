@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -200,70 +199,6 @@ func (w *matrixWorld) wantRevoked() {
 		w.t.Errorf("after the revocation of its key it continued with %+v, %v", m, s.lines.Err())
 	}
 	w.t.Logf("the stream ended %v after the revocation", time.Since(begun).Round(time.Millisecond))
-}
-
-// TestExtraStreamsOfReplicas records events in two processes at the same time. The streams of both have all
-// events in the order of the list.
-func TestExtraStreamsOfReplicas(t *testing.T) {
-	t.Parallel()
-	database := dbtest.MigratedPostgres(t)
-	var urls []string
-	var streams []*stream
-	for range 2 {
-		c, _ := scripted(t, "house", 7)
-		url := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
-		await(t, url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-		urls, streams = append(urls, url), append(streams, openStream(t, url+"/api/events/stream", "", ""))
-	}
-	const each, clients = 25, 8
-	var group sync.WaitGroup
-	for i := range clients {
-		group.Go(func() {
-			for range each {
-				body := fmt.Sprintf(`{"merchantId":"m%d","merchantAddress":"0x%040x","amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, i, i+1, time.Now().Unix()+3600)
-				if a := ask(t, http.MethodPost, urls[i%2]+"/api/invoices", body); a.status != http.StatusCreated {
-					t.Errorf("answered %d %s", a.status, a.body)
-				}
-			}
-		})
-	}
-	group.Wait()
-	listed := listedEvents(t, urls[0])
-	if len(listed) != each*clients {
-		distinct := make(map[string]int)
-		for _, e := range listed {
-			distinct[e]++
-		}
-		t.Fatalf("there are %d events, %d distinct, want %d:\n%s", len(listed), len(distinct), each*clients, strings.Join(listed, "\n"))
-	}
-	for n, s := range streams {
-		for i, want := range listed {
-			if m := s.next(); m.data != want {
-				t.Fatalf("stream %d: message %d is %s, want %s", n, i, m.data, want)
-			}
-		}
-	}
-}
-
-// listedEvents returns all events in order.
-func listedEvents(t *testing.T, url string) (all []string) {
-	t.Helper()
-	for after := "start"; ; {
-		var list struct {
-			Events     []struct{ Event json.RawMessage }
-			NextCursor string
-		}
-		a := ask(t, http.MethodGet, url+"/api/events?limit=200&after="+after, "")
-		if err := json.Unmarshal([]byte(a.body), &list); err != nil {
-			t.Fatalf("%v: %s", err, a.body)
-		}
-		for _, e := range list.Events {
-			all = append(all, string(e.Event))
-		}
-		if after = list.NextCursor; len(list.Events) == 0 {
-			return all
-		}
-	}
 }
 
 // TestRefusedStreamsAreCounted opens more streams than an owner may have.
