@@ -272,7 +272,7 @@ func TestExtraLinkPages(t *testing.T) {
 			p.Axe(web)
 			shot(p, "link-"+name)
 			p.Follow("Pay")
-			p.AwaitText(".problem", "Enter 1.00 USDC or more")
+			p.AwaitText(".problem", "1.00 USDC or more")
 			p.Axe(web)
 			shot(p, "link-problem-"+name)
 			var wide bool
