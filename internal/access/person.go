@@ -120,7 +120,7 @@ func (m *SessionManager) SignInByProvider(ctx context.Context, issuer, subject s
 	}
 	a.UsedAt = m.now()
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if err := useAccount(ctx, tx, a); err != nil { // its row first, as who removes it
+		if err := useAccount(ctx, tx, a); err != nil { // it locks the row before the audit log, as RemoveAccount does
 			return err
 		}
 		token, err = m.enter(ctx, tx, p, ByProvider, at, from)
@@ -130,7 +130,8 @@ func (m *SessionManager) SignInByProvider(ctx context.Context, issuer, subject s
 }
 
 // AddAccount connects an account to the person of a session, which must still be confirmed. Errors are
-// db.ErrNotFound without a person, ErrUnconfirmed, db.ErrConflict if the account is a person's or the person has one, and internal ones.
+// db.ErrNotFound without a person, ErrUnconfirmed, db.ErrConflict if the account is a person's or the person has one,
+// and internal ones.
 func (m *SessionManager) AddAccount(ctx context.Context, s Session, a Account) error {
 	if s.PersonID == "" {
 		return db.ErrNotFound

@@ -157,7 +157,7 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, answer url.Values) (a 
 		return a, because(ErrDown, err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
-	if raw == "" { // as if it had been asked for another scope
+	if raw == "" { // the scope was changed on the way
 		return a, because(ErrRefused, "it has no token")
 	}
 	late := func() time.Time { return p.cfg.Now().Add(-Leeway) }
@@ -185,8 +185,8 @@ func validSubject(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
-// find returns the provider's description. It reads it if the last one no longer counts, and others use that one
-// until it is done, also if that fails. The error is ErrDown.
+// find returns the provider's description. It reads it again if the last one is too old. Others use that one until the
+// reading ends, and also if it fails. The error is ErrDown.
 func (p *Provider) find(ctx context.Context) (last *description, err error) {
 	last = p.last.Load()
 	if last != nil && p.counts(last) {
@@ -207,10 +207,10 @@ func (p *Provider) find(ctx context.Context) (last *description, err error) {
 	}
 	defer func() { <-p.reading }()
 	former := p.last.Load()
-	if former != nil && p.counts(former) { // others have read it meanwhile
+	if former != nil && p.counts(former) { // another request has just read it
 		return former, former.err
 	}
-	last, err = p.cfg.describe(oidc.ClientContext(context.WithoutCancel(ctx), p.http)) // who goes away must not make it fail for others
+	last, err = p.cfg.describe(oidc.ClientContext(context.WithoutCancel(ctx), p.http)) // if this request ends, it must not fail for others
 	switch {
 	case err == nil:
 	case former != nil && former.err == nil:
@@ -223,7 +223,7 @@ func (p *Provider) find(ctx context.Context) (last *description, err error) {
 	return last, last.err
 }
 
-// counts reports whether a description, or that there was none, counts now.
+// counts reports whether a description, or the failure to read one, is recent enough to be used.
 func (p *Provider) counts(d *description) bool { return p.cfg.Now().Sub(d.at).Abs() < d.lasts }
 
 // describe reads the description of the provider.

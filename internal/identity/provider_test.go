@@ -228,7 +228,7 @@ func TestMaxInFlight(t *testing.T) {
 }
 
 // TestDescriptionAgain reads the description again after a while, and soon after a key that it does not lead to.
-// Meanwhile others go on.
+// Other requests do not wait for that.
 func TestDescriptionAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

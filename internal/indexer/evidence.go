@@ -116,9 +116,9 @@ func (b evidenceRequest) among(read map[common.Hash]evidence) (found []evidence)
 	return found
 }
 
-// evidenceOfEach reads the evidence of the transactions of blocks one by one, except of blocks that are found. It leaves
-// out skipped transactions, and returns the error of the first other one that cannot be returned. It looks for more of
-// them, since each is skipped only after a while.
+// evidenceOfEach reads the evidence of the blocks that are not found yet, one transaction at a time. It leaves out skipped
+// transactions. At one that the node does not return it goes on, so that all of them become skipped at the same time, and
+// returns the error of the first one.
 func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, blocks []evidenceRequest, found [][]evidence, read map[common.Hash]evidence) (first error) {
 	failing := 0
 	for i, b := range blocks {
@@ -135,9 +135,11 @@ func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, blocks []evidence
 		if err == nil {
 			continue
 		}
-		first, failing = cmp.Or(first, err), failing+1
-		if !isUnreadable(err) || failing == maxUnreadableBlocks {
+		if !isUnreadable(err) {
 			return err
+		}
+		if first, failing = cmp.Or(first, err), failing+1; failing == maxUnreadableBlocks {
+			break
 		}
 	}
 	return first

@@ -21,7 +21,7 @@ const (
 	unreadableAfter = 30 * time.Second
 	// minUnreadable is how often they must have failed.
 	minUnreadable = 3
-	// maxUnreadableBlocks bounds the blocks with such transactions that are looked for together.
+	// maxUnreadableBlocks is after how many blocks with such transactions a reading ends.
 	maxUnreadableBlocks = 20
 	// maxUnreadableKnown bounds the transactions that are remembered as failing.
 	maxUnreadableKnown = 1000

@@ -42,8 +42,8 @@ func (ch *Changes) restorePrepared(e *entry) {
 	ch.restoreRecord(e, p.Payment, r)
 }
 
-// namesUndecided reports whether the tag of a transfer names an undecided payment. Which address refunds it may only be
-// known once it has an invoice.
+// namesUndecided reports whether the tag of a transfer names an undecided payment. Its settlement address may be known
+// only once it has an invoice.
 func (ch *Changes) namesUndecided(e *entry) bool {
 	paymentID, _, _, ok := invoice.ParseRefundTag(e.Evidence.Calldata)
 	return ok && !ch.chain.deferred && ch.isUndecided(paymentID)

@@ -17,7 +17,7 @@ type paymentSet map[string]invoice.Payment
 // storeOutgoing stores a transfer out of a settlement address as a refund,
 // unless it is an attributed or undecided payment. Above blocks that were never
 // read it is deferred, because they may hold the payment that it refunds, unless
-// its calldata names a prepared refund. So it is if its tag names an undecided payment.
+// its calldata names a prepared refund. It is also deferred if its tag names an undecided payment.
 func (ch *Changes) storeOutgoing(e *entry) {
 	if e.refundID == "" || e.paymentID != "" && ch.isUndecided(e.paymentID) {
 		return

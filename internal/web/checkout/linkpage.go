@@ -222,12 +222,12 @@ func (l link) bounds() string {
 	return l.text.T("link.between", locale.Values{"Least": l.money(l.Minimum), "Most": l.money(l.Maximum)})
 }
 
-// loadLink reads the link that the request's path names. The error is errNoLink if there is
+// loadLink reads the link that the request's path names. The error is errNotFound if there is
 // no such link.
 func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	found, err := c.conf.Links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
 	if errors.Is(err, db.ErrNotFound) {
-		return link{}, errNoLink
+		return link{}, errNotFound
 	}
 	if err != nil {
 		return link{}, fmt.Errorf("read payment link: %w", err)
@@ -242,7 +242,7 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	}
 	profile, known, err := c.findMerchant(r.Context(), found.MerchantID)
 	if err == nil && !known {
-		return link{}, errNoLink
+		return link{}, errNotFound
 	}
 	return link{found, profile, token, locale.For(r)}, err
 }

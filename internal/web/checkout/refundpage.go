@@ -147,11 +147,11 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v refundView, err error) {
 	token := validToken(r.PathValue("token"))
 	if token == "" {
-		return refund, v, errNoRefund
+		return refund, v, errNotFound
 	}
 	refund, err = c.conf.Refunds.RefundByClaimToken(r.Context(), token)
 	if errors.Is(err, db.ErrNotFound) {
-		return refund, v, errNoRefund
+		return refund, v, errNotFound
 	}
 	if err != nil {
 		return refund, v, fmt.Errorf("read a refund by its token: %w", err)

@@ -339,7 +339,7 @@ func linkScenes() []Scene {
 // errorScenes are the pages of errors.
 func errorScenes() (all []Scene) {
 	for _, page := range []*pageError{
-		errNotFound, errTooOften, errLinkArchived, errNoRefund, errNoLink, errNoReceipt, errMethodNotAllowed, errCrossOrigin, errTestWallet, errBadForm, errBusy, errInternal,
+		errNotFound, errTooOften, errLinkArchived, errNoReceipt, errMethodNotAllowed, errCrossOrigin, errTestWallet, errBadForm, errBusy, errInternal,
 	} {
 		c := newWorld().checkout()
 		mux := handlerOf(c).(*http.ServeMux)

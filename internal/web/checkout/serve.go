@@ -63,8 +63,6 @@ func (e *pageError) Error() string { return e.Title }
 
 var (
 	errNotFound         = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
-	errNoRefund         = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
-	errNoLink           = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
 	errNoReceipt        = &pageError{http.StatusNotFound, "error.noReceipt.title", "error.noReceipt.text"}
 	errLinkArchived     = &pageError{http.StatusGone, "error.archived.title", "error.archived.text"}
 	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.form.title", "error.form.text"}

@@ -44,9 +44,7 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 type values = locale.Values
 
 // say returns one sentence, to be appended to others.
-func (s pageInput) say(id string, v values) []template.HTML {
-	return []template.HTML{s.text.HTML(id, v)}
-}
+func (s pageInput) say(id string, v values) []template.HTML { return s.sayAll(v, id) }
 
 // sayAll returns several sentences with the same values.
 func (s pageInput) sayAll(v values, ids ...string) (text []template.HTML) {
