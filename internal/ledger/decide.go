@@ -60,7 +60,7 @@ func auditDecision(d invoice.Decision) auditedDecision {
 // It does not change payments, invoices or refunds; ApplyAttributions does so after invoice.AttributionDelay.
 // If two people decide, the second gets an error.
 //
-// Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError, ErrItemChanged, and
+// Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError, ErrUndecided, ErrItemChanged, and
 // *UsedError while a refund of the payment, or of one of the invoice, is prepared or not final. Those of an
 // attribution are the errors of AttributeManually, too.
 func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.Decision, err error) {

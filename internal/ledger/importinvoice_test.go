@@ -108,7 +108,7 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.I
 
 // TestImportInvoice creates two lost invoices again. Their payments arrived after the backup: one at a
 // deposit address that was watched, so that it was recorded without an invoice, and one at a
-// settlement address that was not.
+// settlement address that was not. Until the blocks are read again, no person can dismiss them.
 func TestImportInvoice(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -138,6 +138,18 @@ func TestImportInvoice(t *testing.T) {
 					t.Fatalf("imported %+v, %v", done, err)
 				}
 			}
+		}
+		items, _, err := w.Inbox(ctx, ledger.InboxFilter{Kind: invoice.ItemUnattributed, Limit: 10})
+		w.must(err)
+		for _, item := range items {
+			req := w.dismissal(item)
+			req.MerchantID = "" // the operator
+			if _, err := w.Decide(ctx, req); !errors.Is(err, ledger.ErrUndecided) {
+				t.Errorf("%s dismissed while it waits for the rules: %v, want ErrUndecided", item.Payment.Amount, err)
+			}
+		}
+		if len(items) != 1 {
+			t.Errorf("%d payments in the inbox, want that at the deposit address", len(items))
 		}
 		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
 		w.mine(start + 2)

@@ -104,13 +104,19 @@ func waiverOf(ctx context.Context, tx *db.Tx, p invoice.Payment) (d invoice.Deci
 const maxRefunding = 100
 
 // wantFree returns a *UsedError unless a person may decide about an item. The payment must have no
-// other use, and the payments of an underpaid invoice must not be on their way back.
+// other use, and the payments of an underpaid invoice must not be on their way back. It returns ErrUndecided
+// while a rule may still attribute the payment, because a dismissed payment is not attributed.
 func (s *Service) wantFree(ctx context.Context, tx *db.Tx, item InboxItem, req DecisionRequest) error {
 	if req.Outcome == invoice.Attributed {
 		_, err := s.wantAttributable(ctx, tx, item.Payment, req.InvoiceID, req.MerchantID)
 		return err
 	}
 	if item.Payment.ID != "" {
+		if undecided, err := isUndecided(ctx, tx, item.Payment.ID); err != nil {
+			return err
+		} else if undecided {
+			return ErrUndecided
+		}
 		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)
 	}
 	if req.Outcome != invoice.Accepted {

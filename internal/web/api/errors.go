@@ -136,7 +136,7 @@ var problems = []struct {
 	{ledger.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
 	{ledger.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
 	{ledger.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
-	{ledger.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
+	{ledger.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read, and a rule may attribute it then. Repeat the request when they are."},
 	{ledger.ErrIsRefund, apitypes.CodePaymentInUse, "This transfer is a refund that was prepared, and pays no invoice."},
 	{ledger.ErrOutcomeUnknown, apitypes.CodePaymentPending, "A payment of this invoice is being made, and its outcome is not known. It is within an hour; void the invoice then."},
 	{ledger.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
