@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
@@ -191,13 +190,8 @@ func (ch *Changes) freeRefund(p invoice.Payment) (freed string) {
 	if !isActive(was) {
 		return ""
 	}
-	r := was
-	if r.Status == invoice.Confirmed && r.Attributed() {
-		ch.putInvoice(ch.invoice(r.InvoiceID).WithoutRefund(r))
-	}
-	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
-	ch.replaceRefund(was, r)
-	ch.markRefund(r.ID)
+	ch.replaceRefund(was, ch.uncounted(was))
+	ch.markRefund(was.ID)
 	return was.PaymentID
 }
 

@@ -119,6 +119,45 @@ func TestImportOfRefundedDeposit(t *testing.T) {
 	})
 }
 
+// TestImportOfPaymentBetweenMerchants creates a lost invoice again, whose account the recovery did not know. A merchant
+// had received money from that account, and paid the invoice with as much. The recovery read that as a refund.
+func TestImportOfPaymentBetweenMerchants(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, d *database) {
+		for _, recovered := range []bool{false, true} { // the refund was final in the recovery
+			w := d.world(t)
+			theirs := w.create(amount(2_000_000))
+			lost := w.lostInvoice(func(inv *invoice.Invoice) {
+				inv.Merchant = invoice.Address{0: 0xcd, 18: w.address[18], 19: w.address[19]}
+			})
+			w.lose(lost)
+			w.holds(lost.Merchant)
+			begun := w.head().Number + 1
+			received, paid := w.payFor(theirs, number(lost.TransferAmount)), w.pay(lost.TransferAmount)
+			received.From, paid.From, paid.To = lost.Merchant, w.address, lost.Merchant
+			w.finalized(received)
+			w.mine(w.head().Time.Unix()+1, paid)
+			if recovered {
+				w.final()
+			}
+			w.wantDue(theirs.ID, invoice.Open, 2_000_000)
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+				t.Fatal(err)
+			}
+			w.final()
+			w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
+			if got := w.storedAs(paid); got != "payment by transfer_amount" {
+				t.Errorf("final in the recovery %v: the transfer is a %s", recovered, got)
+			}
+			w.wantDue(theirs.ID, invoice.Open, 2_000_000-number(received.Amount))
+			if got := w.invoice(theirs.ID).AmountRefunded; !got.IsZero() {
+				t.Errorf("final in the recovery %v: %s was refunded", recovered, got)
+			}
+			w.wantPaidAndRefunded("imported", lost.ID, 0)
+		}
+	})
+}
+
 // refundOf returns a prepared refund of a payment to another account, which names it.
 func (w *world) refundOf(paid invoice.Transfer, n uint64) invoice.Transfer {
 	w.t.Helper()

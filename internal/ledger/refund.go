@@ -3,6 +3,7 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -79,19 +80,26 @@ func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
 	return r
 }
 
-// orphanRefund orphans the pending refund that a transfer was stored as, now
-// that it is a payment. A confirmed one stays.
+// orphanRefund orphans the refund that a transfer was stored as, now that it is a payment. The event of a
+// confirmed one stays sent.
 func (ch *Changes) orphanRefund(e *entry) {
 	was, known := ch.refund(e.refundID)
-	if known {
-		ch.returning = append(ch.returning, was.PaymentID)
-	}
-	if !known || was.Status != invoice.Pending {
+	if !known {
 		return
 	}
-	r := was
-	r.Status = invoice.Orphaned
-	ch.saveRefund(was, r)
+	ch.returning = append(ch.returning, was.PaymentID)
+	if isActive(was) {
+		ch.saveRefund(was, ch.uncounted(was))
+	}
+}
+
+// uncounted returns a refund as an orphaned one, and takes it out of the sum of its invoice.
+func (ch *Changes) uncounted(r invoice.Refund) invoice.Refund {
+	if r.Status == invoice.Confirmed && r.Attributed() {
+		ch.putInvoice(ch.invoice(r.InvoiceID).WithoutRefund(r))
+	}
+	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
+	return r
 }
 
 // saveRefund replaces a refund, and what depends on it.
