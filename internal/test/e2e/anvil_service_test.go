@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,10 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/apitypes"
@@ -224,16 +221,6 @@ func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
 	return h
 }
 
-// awaitLog waits until a replica has logged each text.
-func (s *service) awaitLog(r *replica, texts ...string) {
-	s.Helper()
-	for _, text := range texts {
-		if err := await(within(s, s.patience), func() bool { return strings.Contains(r.stderr.String(), text) }); err != nil {
-			s.Errorf("the log does not say: %s", text)
-		}
-	}
-}
-
 // get returns the status and the body of a path.
 func (s *service) get(r *replica, path string) (status int, text string) {
 	s.Helper()
@@ -351,38 +338,12 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes
 // statusOf returns a commitment's status in the registry.
 func (s *service) statusOf(id string) contracts.Status {
 	s.Helper()
-	return s.readStatus(nil, id)
-}
-
-// statusUpTo returns the status that a commitment had after a block.
-func (s *service) statusUpTo(block uint64, id string) contracts.Status {
-	s.Helper()
-	return s.readStatus(new(big.Int).SetUint64(block), id)
-}
-
-// upTo is a node as it was after a block; nil is the newest.
-type upTo struct {
-	*ethclient.Client
-	block *big.Int
-}
-
-func (n upTo) CallContract(ctx context.Context, call ethereum.CallMsg, _ *big.Int) ([]byte, error) {
-	return n.Client.CallContract(ctx, call, n.block)
-}
-
-func (n upTo) FilterLogs(ctx context.Context, q ethereum.FilterQuery) ([]types.Log, error) {
-	q.ToBlock = n.block
-	return n.Client.FilterLogs(ctx, q)
-}
-
-func (s *service) readStatus(block *big.Int, id string) contracts.Status {
-	s.Helper()
 	node, err := ethclient.DialContext(s.Context(), "http://"+s.chain.Endpoint)
 	if err != nil {
 		s.Fatal(err)
 	}
 	defer node.Close()
-	status, err := contracts.ReadStatus(s.Context(), upTo{node, block}, common.HexToAddress(s.registry), common.HexToHash(id))
+	status, err := contracts.ReadStatus(s.Context(), node, common.HexToAddress(s.registry), common.HexToHash(id))
 	if err != nil {
 		s.Fatal(err)
 	}

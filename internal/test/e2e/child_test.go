@@ -111,11 +111,8 @@ func (c *child) exit(tb testing.TB, within time.Duration) int {
 }
 
 // await polls until ok returns true.
-func await(ctx context.Context, ok func() bool) error { return awaitEvery(ctx, poll, ok) }
-
-// awaitEvery is await at another interval.
-func awaitEvery(ctx context.Context, interval time.Duration, ok func() bool) error {
-	ticker := time.NewTicker(interval)
+func await(ctx context.Context, ok func() bool) error {
+	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for !ok() {
 		select {

@@ -13,7 +13,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "random choices of TestExtraCrash; 0 chooses")
-	kills = flag.Int("kills", 10, "how often TestExtraCrash kills the program in the middle of its work")
+	kills = flag.Int("kills", 6, "how often TestExtraCrash kills the program in the middle of its work")
 )
 
 const (

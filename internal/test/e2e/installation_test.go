@@ -195,28 +195,24 @@ func failsWith(err error, code apitypes.ErrorCode) bool {
 func TestExtraInstallation(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
-	for name, fresh := range dbtest.Databases() {
-		t.Run(name, func(t *testing.T) { // one at a time: they share the payer's account
-			first, second := certstest.New(t, time.Now().Add(time.Hour)), certstest.New(t, time.Now().Add(2*time.Hour))
-			c := newInstallation(t, chainWorld, fresh(t), first)
-			if out := c.command("config", "check"); !strings.Contains(out, "is usable") {
-				t.Errorf("config check prints %q", out)
-			}
-			c.serve()
-			till := chainWorld.newWallet("").address.Hex() // used only by this test
-			operator := c.createKey("--name", "admin", "--scopes", "admin")
-			c.command("merchant", "create", "acme", "--name", "Acme Books", "--default-address", "testnet="+till, "--allow-address", "testnet="+till)
-			c.command("merchant", "create", "beta", "--name", "Beta")
-			acme := c.createKey("--name", "shop backend", "--merchant", "acme", "--scopes", "standard,webhooks:write")
-			beta := c.createKey("--name", "other shop", "--merchant", "beta")
-
-			c.sell(chainWorld, till, first, acme, beta)
-			c.replaceCertificate(first, second)
-			c.revoke(second, acme, operator)
-			c.checkAudit("acme", access.ActionMerchantCreate, access.ActionKeyCreate, access.ActionEndpointUpdate, access.ActionKeyRevoke)
-			c.stop()
-		})
+	first, second := certstest.New(t, time.Now().Add(time.Hour)), certstest.New(t, time.Now().Add(2*time.Hour))
+	c := newInstallation(t, chainWorld, dbtest.Postgres(t), first)
+	if out := c.command("config", "check"); !strings.Contains(out, "is usable") {
+		t.Errorf("config check prints %q", out)
 	}
+	c.serve()
+	till := chainWorld.newWallet("").address.Hex() // used only by this test
+	operator := c.createKey("--name", "admin", "--scopes", "admin")
+	c.command("merchant", "create", "acme", "--name", "Acme Books", "--default-address", "testnet="+till, "--allow-address", "testnet="+till)
+	c.command("merchant", "create", "beta", "--name", "Beta")
+	acme := c.createKey("--name", "shop backend", "--merchant", "acme", "--scopes", "standard,webhooks:write")
+	beta := c.createKey("--name", "other shop", "--merchant", "beta")
+
+	c.sell(chainWorld, till, first, acme, beta)
+	c.replaceCertificate(first, second)
+	c.revoke(second, acme, operator)
+	c.checkAudit("acme", access.ActionMerchantCreate, access.ActionKeyCreate, access.ActionEndpointUpdate, access.ActionKeyRevoke)
+	c.stop()
 }
 
 // sell sets acme's endpoint, and creates and pays an invoice.

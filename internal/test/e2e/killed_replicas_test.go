@@ -25,11 +25,11 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-var replicaKills = flag.Int("replica-kills", 3, "how often TestExtraKilledReplicas kills a replica")
+var replicaKills = flag.Int("replica-kills", 2, "how often TestExtraKilledReplicas kills a replica")
 
 const (
 	// killInterval is the time from one kill to the next.
-	killInterval = 5 * time.Second
+	killInterval = 3 * time.Second
 	// outlastLeases is longer than the leases of a killed replica last.
 	outlastLeases = 75 * time.Second
 )

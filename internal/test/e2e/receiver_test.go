@@ -206,18 +206,6 @@ func (r *receiver) got() (events []event, problems []string) {
 	return events, append(problems, r.problems...)
 }
 
-// delivery returns the event of the type about the invoice, if it was accepted.
-func (r *receiver) delivery(typ, invoiceID string) (e event, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		if e.Type == typ && e.InvoiceID == invoiceID && e.accepted > 0 {
-			return *e, true
-		}
-	}
-	return e, false
-}
-
 // await waits until an event of the type about the invoice was accepted.
 func (r *receiver) await(ctx context.Context, typ, invoiceID string) event {
 	r.Helper()

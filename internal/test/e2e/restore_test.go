@@ -1,15 +1,20 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/testdeps"
+	"github.com/quittance/quittance/webhook"
 )
 
 // restoreConfig configures a service before its database is restored.
@@ -102,4 +107,64 @@ func (w *world) serve(config, database string, on dev.Info) *child {
 	on.BaseURL, on.Merchant.ID, on.Chain.ChainKey = found[1], "acme", "testnet"
 	w.info.Store(&on)
 	return c
+}
+
+// TestExtraRestore loses a database. A backup is made while the service runs. Later an invoice is created and paid. The
+// restored database is not served before quittance recover. The merchant's copy brings the lost invoice back, and it is
+// paid. The simulator restores backups in many more situations.
+func TestExtraRestore(t *testing.T) {
+	t.Parallel()
+	for name, by := range backups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, r := newServedWorld(t), newReceiver(t)
+			chain := g.info.Load().Chain
+			r.setSecret("whsec_of_acme_shop")
+			r.restored = true
+			g.configure(fmt.Sprintf(restoreConfig, r.URL, chain.ChainID, chain.RPCURL, chain.Token))
+			url, to := by.fresh(t), filepath.Join(g.dir, "backup")
+			g.env = serveEnv(url)
+			c := g.serve()
+			kept := g.create(g.draft("1000000"))
+			r.await(g.ctx, webhook.InvoiceCreated, kept.ID)
+			by.backup(g.world, g.env, g.file, url, to)
+			lost := g.create(g.draft("2000000"))
+			told := r.await(g.ctx, webhook.InvoiceCreated, lost.ID)
+			g.chain.payer().mustTransfer(t, lost.Invoice.MerchantAddress, lost.Invoice.TransferAmount, nil)
+			paid := func(inv apitypes.Invoice) bool { return inv.Status == apitypes.StatusPaid }
+			g.awaitInvoice(lost.ID, paid)
+			c.kill()
+
+			g.env = serveEnv(by.restore(g.world, url, to))
+			c = launchWith(t, g.env, "serve", "--config", g.file)
+			if code := c.exit(t, patience); code == 0 || !strings.Contains(c.stderr.String(), "quittance recover") {
+				t.Fatalf("serve on a restored database: exit code %d\n%s", code, c.stderr.String())
+			}
+			if c = launchWith(t, g.env, "recover", "--config", g.file); c.exit(t, patience) != 0 {
+				t.Fatalf("recover failed:\n%s%s", c.stdout.String(), c.stderr.String())
+			}
+			line, err := json.Marshal(map[string]any{"headers": map[string]string{webhook.HeaderSignature: told.signature}, "body": string(told.body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			copies := filepath.Join(g.dir, "copies.jsonl")
+			if err := os.WriteFile(copies, append(line, '\n'), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c = launchWith(t, g.env, "recover", "import", copies, "--config", g.file, "--json")
+			var sum struct{ BySignature int }
+			if code := c.exit(t, patience); code != 0 || json.Unmarshal([]byte(c.stdout.String()), &sum) != nil || sum.BySignature != 1 {
+				t.Fatalf("recover import: exit code %d\n%s%s", code, c.stdout.String(), c.stderr.String())
+			}
+			g.serve()
+			g.awaitInvoice(lost.ID, paid)
+			if got := g.payments(lost.ID); len(got) != 1 {
+				t.Errorf("the lost invoice has the payments %+v, want one", got)
+			}
+			if inv := g.awaitInvoice(kept.ID, func(apitypes.Invoice) bool { return true }); inv.Status != apitypes.StatusOpen {
+				t.Errorf("the other invoice is %s", inv.Status)
+			}
+			r.clean()
+		})
+	}
 }

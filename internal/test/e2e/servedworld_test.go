@@ -76,12 +76,7 @@ func (s *servedWorld) serve() *child {
 // balance returns an account's tokens.
 func (s *servedWorld) balance(of string) *big.Int {
 	s.Helper()
-	return s.balanceIn(common.HexToAddress(s.info.Load().Chain.Token), of)
-}
-
-// balanceIn returns an account's balance of a token.
-func (s *servedWorld) balanceIn(at common.Address, of string) *big.Int {
-	s.Helper()
+	at := common.HexToAddress(s.info.Load().Chain.Token)
 	node, err := s.chain.payer().node(s.ctx)
 	if err != nil {
 		s.Fatal(err)

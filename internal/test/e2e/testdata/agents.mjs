@@ -21,7 +21,6 @@ async function buy(url) {
     if (header && header !== payment) {
       payment = header;
       result.signed++;
-      result.signedAt = Date.now();
     }
     return fetch(request);
   };
@@ -34,7 +33,6 @@ async function buy(url) {
         : await pay(url);
       result.status = response.status;
       result.body = await response.text();
-      result.answeredAt = Date.now();
       const settled = response.headers.get("PAYMENT-RESPONSE");
       if (settled) result.settled = decodePaymentResponseHeader(settled);
       if (response.status === 200) break;

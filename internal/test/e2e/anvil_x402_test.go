@@ -12,14 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -83,8 +79,6 @@ type bought struct {
 	Signed   int // payments
 	Settled  *apitypes.X402SettleResponse
 	Errors   []string
-
-	SignedAt, AnsweredAt int64 // milliseconds
 }
 
 // buy has agents buy the URLs, atATime of them at a time.
@@ -180,44 +174,39 @@ func (s *service) shop(a *agents, url, key string) string {
 }
 
 // TestExtraX402 pays invoices and a merchant's resource with the unmodified packages of the x402
-// protocol from npm, on both databases.
+// protocol from npm.
 func TestExtraX402(t *testing.T) {
 	t.Parallel()
-	for name, database := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, a := newX402Service(t, database(t))
-			r := s.start()
+	s, a := newX402Service(t, dbtest.SQLite(t))
+	r := s.start()
 
-			made := s.create(r, 1_234_567)
-			url := r.url + "/x402/invoices/" + made.ID
-			paid := a.buy(1, url)[url]
-			if paid.Status != http.StatusOK || paid.Signed != 1 || paid.Settled == nil || !paid.Settled.Success || !strings.Contains(paid.Body, made.ID) {
-				t.Fatalf("an invoice was bought as %+v", paid)
-			}
-			again := a.buy(1, url)[url]
-			if again.Status != http.StatusOK || again.Signed != 0 || again.Requests != 1 {
-				t.Errorf("the paid invoice was bought again as %+v", again)
-			}
-			s.awaitPayment(r, made.ID, paid.Settled.Transaction, apitypes.PaymentConfirmed)
+	made := s.create(r, 1_234_567)
+	url := r.url + "/x402/invoices/" + made.ID
+	paid := a.buy(1, url)[url]
+	if paid.Status != http.StatusOK || paid.Signed != 1 || paid.Settled == nil || !paid.Settled.Success || !strings.Contains(paid.Body, made.ID) {
+		t.Fatalf("an invoice was bought as %+v", paid)
+	}
+	again := a.buy(1, url)[url]
+	if again.Status != http.StatusOK || again.Signed != 0 || again.Requests != 1 {
+		t.Errorf("the paid invoice was bought again as %+v", again)
+	}
+	s.awaitPayment(r, made.ID, paid.Settled.Transaction, apitypes.PaymentConfirmed)
 
-			url = s.shop(a, r.url, s.merchantKey(r)) + "/forecast/oslo"
-			forecast := a.buy(1, url)[url]
-			if forecast.Status != http.StatusOK || forecast.Signed != 1 || forecast.Body != `{"city":"oslo","weather":"rain"}` || forecast.Settled == nil || !forecast.Settled.Success {
-				t.Fatalf("a forecast was bought as %+v", forecast)
-			}
-			inv := s.invoiceOf(r, url)
-			if inv.Amount != "10000" || inv.MerchantID != shopID {
-				t.Errorf("the invoice of the forecast is %+v", inv)
-			}
-			s.awaitPayment(r, inv.ID, forecast.Settled.Transaction, apitypes.PaymentConfirmed)
-			for _, typ := range []string{"invoice.created", "payment.received", "invoice.paid"} {
-				s.awaitEvent(typ, inv.ID)
-			}
-			if status, _ := s.get(r, "/x402/supported"); status != http.StatusOK {
-				t.Errorf("/x402/supported answered %d", status)
-			}
-		})
+	url = s.shop(a, r.url, s.merchantKey(r)) + "/forecast/oslo"
+	forecast := a.buy(1, url)[url]
+	if forecast.Status != http.StatusOK || forecast.Signed != 1 || forecast.Body != `{"city":"oslo","weather":"rain"}` || forecast.Settled == nil || !forecast.Settled.Success {
+		t.Fatalf("a forecast was bought as %+v", forecast)
+	}
+	inv := s.invoiceOf(r, url)
+	if inv.Amount != "10000" || inv.MerchantID != shopID {
+		t.Errorf("the invoice of the forecast is %+v", inv)
+	}
+	s.awaitPayment(r, inv.ID, forecast.Settled.Transaction, apitypes.PaymentConfirmed)
+	for _, typ := range []string{"invoice.created", "payment.received", "invoice.paid"} {
+		s.awaitEvent(typ, inv.ID)
+	}
+	if status, _ := s.get(r, "/x402/supported"); status != http.StatusOK {
+		t.Errorf("/x402/supported answered %d", status)
 	}
 }
 
@@ -236,52 +225,35 @@ func (s *service) invoiceOf(r *replica, reference string) apitypes.Invoice {
 	return apitypes.Invoice{}
 }
 
-// TestExtraX402Dev pays an invoice and a merchant's resource in a development world, with the
-// unmodified packages.
-func TestExtraX402Dev(t *testing.T) {
-	t.Parallel()
-	w, _ := startWorld(t, "--block-time", quick)
-	info := w.info.Load()
-	a := newAgents(t, info.Payer.PrivateKey)
-	made := w.create(w.draft("1234567"))
-	invoiceURL := info.BaseURL + "/x402/invoices/" + made.ID
-	forecastURL := a.sell("QUITTANCE_URL="+info.BaseURL, "QUITTANCE_API_KEY="+x402Key(t, w.api(), info.Merchant.ID),
-		fmt.Sprintf("NETWORK=eip155:%d", info.Chain.ChainID), "ASSET="+info.Chain.Token, "PAY_TO="+info.Merchant.Address) + "/forecast/oslo"
-	for url, want := range map[string]string{invoiceURL: made.ID, forecastURL: `{"city":"oslo","weather":"rain"}`} {
-		b := a.buy(1, url)[url]
-		if b.Status != http.StatusOK || b.Signed != 1 || b.Settled == nil || !b.Settled.Success || !strings.Contains(b.Body, want) {
-			t.Errorf("%s was bought as %+v", url, b)
-		}
-	}
-}
-
 // TestExtraX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
 // of a server that has the service as its facilitator. Each agent repeats its payment until it is
 // answered 200. No agent is charged twice, and every agent that paid gets an answer.
 func TestExtraX402Kills(t *testing.T) {
 	t.Parallel()
-	for name, database := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for kind, prepare := range map[string]func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int){
-				"invoices": func(s *service, _ *agents, r *replica, p *proxy) (urls []string, total int) {
-					for n := range *x402Payments {
-						urls = append(urls, p.URL+"/x402/invoices/"+s.create(r, 1_000_000+n).ID)
-						total += 1_000_000 + n
-					}
-					return urls, total
-				},
-				"resources": func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int) {
-					shop := s.shop(a, p.URL, s.merchantKey(r))
-					for n := range *x402Payments {
-						urls = append(urls, fmt.Sprintf("%s/forecast/%d", shop, n))
-						total += 10_000 // the example's price
-					}
-					return urls, total
-				},
-			} {
-				t.Run(kind, func(t *testing.T) { killX402(t, database(t), prepare) })
+	type prepare = func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int)
+	for kind, of := range map[string]struct {
+		database func(testing.TB) string
+		prepare
+	}{
+		"invoices": {dbtest.SQLite, func(s *service, _ *agents, r *replica, p *proxy) (urls []string, total int) {
+			for n := range *x402Payments {
+				urls = append(urls, p.URL+"/x402/invoices/"+s.create(r, 1_000_000+n).ID)
+				total += 1_000_000 + n
 			}
+			return urls, total
+		}},
+		"resources": {dbtest.MigratedPostgres, func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int) {
+			shop := s.shop(a, p.URL, s.merchantKey(r))
+			for n := range *x402Payments {
+				urls = append(urls, fmt.Sprintf("%s/forecast/%d", shop, n))
+				total += 10_000 // the example's price
+			}
+			return urls, total
+		}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			killX402(t, of.database(t), of.prepare)
 		})
 	}
 }
@@ -294,7 +266,6 @@ func killX402(t *testing.T, database string, prepare func(s *service, a *agents,
 	r := s.start()
 	p := newProxy(t, []*replica{r})
 	urls, total := prepare(s, a, r, p)
-	blocks := s.followBlocks()
 	stop := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() { r = s.killRepeatedly(p, r, stop) })
@@ -322,7 +293,6 @@ func killX402(t *testing.T, database string, prepare func(s *service, a *agents,
 	if strings.Fields(balance)[0] != fmt.Sprint(total) {
 		t.Errorf("the merchant has %s, want %d", balance, total)
 	}
-	s.logBeyondBlock(blocks(), payments, all)
 }
 
 // killRepeatedly kills the service and starts it again, until it was killed often enough or stop is
@@ -344,65 +314,6 @@ func (s *service) killRepeatedly(p *proxy, r *replica, stop <-chan struct{}) *re
 	}
 	s.Logf("killed %d times", *x402Kills)
 	return r
-}
-
-// followBlocks records when each block arrives, until the returned function is called, which returns
-// the times by the blocks' numbers.
-func (s *service) followBlocks() func() map[uint64]time.Time {
-	s.Helper()
-	node, err := ethclient.DialContext(s.Context(), "ws://"+s.chain.Endpoint)
-	if err != nil {
-		s.Fatal(err)
-	}
-	heads := make(chan *types.Header, 64)
-	subscription, err := node.SubscribeNewHead(s.Context(), heads)
-	if err != nil {
-		s.Fatal(err)
-	}
-	times := make(map[uint64]time.Time)
-	var following sync.WaitGroup
-	following.Go(func() {
-		for {
-			select {
-			case head := <-heads:
-				times[head.Number.Uint64()] = time.Now()
-			case <-subscription.Err():
-				return
-			}
-		}
-	})
-	return func() map[uint64]time.Time {
-		subscription.Unsubscribe()
-		following.Wait()
-		node.Close()
-		return times
-	}
-}
-
-// logBeyondBlock logs how long after its block a payment was answered, for payments that were answered
-// at the first try.
-func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitypes.Payment, all map[string]bought) {
-	s.Helper()
-	at := make(map[string]time.Time) // by transaction
-	for _, p := range payments {
-		if block, ok := blocks[uint64(p.BlockNumber)]; ok {
-			at[p.TxHash] = block
-		}
-	}
-	var beyond []time.Duration
-	for _, b := range all {
-		if b.Settled == nil || len(b.Errors) > 0 {
-			continue
-		}
-		if block, ok := at[b.Settled.Transaction]; ok {
-			beyond = append(beyond, time.UnixMilli(b.AnsweredAt).Sub(block))
-		}
-	}
-	slices.Sort(beyond)
-	if len(beyond) > 0 {
-		s.Logf("%d payments were answered at the first try; beyond their block they took %s (p50), %s (p95)",
-			len(beyond), beyond[len(beyond)/2].Round(time.Millisecond), beyond[len(beyond)*95/100].Round(time.Millisecond))
-	}
 }
 
 // x402Answer is an answer without its body.
