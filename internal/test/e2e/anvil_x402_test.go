@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/client/x402"
 	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/devtest"
@@ -314,40 +312,4 @@ func (s *service) killRepeatedly(p *proxy, r *replica, stop <-chan struct{}) *re
 	}
 	s.Logf("killed %d times", *x402Kills)
 	return r
-}
-
-// x402Answer is an answer without its body.
-type x402Answer struct {
-	StatusCode int
-	Header     http.Header
-}
-
-// getX402 requests a path with a payment, unless that is empty.
-func (s *service) getX402(r *replica, path, payment string) (a x402Answer, body string) {
-	s.Helper()
-	return request402(s, r.url+path, payment)
-}
-
-// request402 requests a URL with a payment, unless that is empty.
-func request402(tb testing.TB, url, payment string) (a x402Answer, body string) {
-	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if payment != "" {
-		request.Header.Set(x402.HeaderSignature, payment)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return x402Answer{response.StatusCode, response.Header}, string(text)
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,14 +51,33 @@ func TestExtraX402Middleware(t *testing.T) {
 		t.Fatalf("the forecast was bought as %+v", b)
 	}
 	signed := *payment.Load()
-	if got, body := request402(t, url, signed); got.StatusCode != http.StatusOK {
-		t.Errorf("repeated by the client, the payment is answered %d %s", got.StatusCode, body)
+	if got, body := request402(t, url, signed); got != http.StatusOK {
+		t.Errorf("repeated by the client, the payment is answered %d %s", got, body)
 	}
 	for _, secret := range []string{"", "of the stranger"} {
-		if got, body := request402(t, url, withClientSecret(t, signed, secret)); got.StatusCode != http.StatusPaymentRequired || strings.Contains(body, "rain") {
-			t.Errorf("with the secret %q of a stranger, the payment is answered %d %s", secret, got.StatusCode, body)
+		if got, body := request402(t, url, withClientSecret(t, signed, secret)); got != http.StatusPaymentRequired || strings.Contains(body, "rain") {
+			t.Errorf("with the secret %q of a stranger, the payment is answered %d %s", secret, got, body)
 		}
 	}
+}
+
+// request402 requests a URL with a payment.
+func request402(tb testing.TB, url, payment string) (status int, body string) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	request.Header.Set(x402.HeaderSignature, payment)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return response.StatusCode, string(text)
 }
 
 // withClientSecret returns a payment with another client's secret, or without one.
