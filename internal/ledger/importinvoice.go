@@ -92,7 +92,7 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 		if !recovered {
 			return ErrNoRecovery
 		}
-		if done.Invoice, done.Proof, p.lost, err = s.prove(ctx, tx, c, inv, secrets); err != nil {
+		if done.Invoice, done.Proof, p.lost, err = s.prove(ctx, tx, c, inv, secrets, first); err != nil {
 			return err
 		}
 		done.Invoice = p.apply(done.Invoice)
@@ -144,14 +144,14 @@ func sameInvoice(a, b invoice.Invoice) bool {
 // prove returns the invoice with its registry, commitment and deposit address, and the proof. A
 // commitment on the chain does not name the merchant, so it proves only invoices at addresses of the
 // merchant, unless the copy is signed. A signed copy commits to the registry that its own commitment
-// or deposit address names, or else to the configured one.
-func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on LostInvoice, err error) {
+// or deposit address names, or else to the likeliest one. The blocks since the backup begin with the block from.
+func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string, from uint64) (_ invoice.Invoice, proof string, on LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
 	registries, err := Registries(ctx, tx, inv.ChainKey)
 	if err != nil {
 		return inv, "", on, err
 	}
-	var signed *invoice.Invoice
+	var signed []invoice.Invoice
 	for _, registry := range append([]invoice.Address{network.Registry, {}}, registries...) {
 		try := inv
 		try.Registry, try.CommitmentID = registry, chain.CommitmentID(network.ID, registry, inv.Terms, inv.ID)
@@ -169,17 +169,29 @@ func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoi
 			return try, ProvedByChain, on, nil
 		case !errors.Is(err, db.ErrNotFound):
 			return inv, "", on, err
-		case signed == nil:
-			signed = &try
+		default:
+			signed = append(signed, try)
 		}
 	}
 	switch {
-	case signed == nil:
+	case len(signed) == 0:
 		return inv, "", on, errors.New("its terms do not give its onChainInvoiceId or its depositAddress; the copy was changed, or the chain's registry or factory was another one")
 	case !c.signedBy(secrets):
 		return inv, "", on, ErrCopyUnproved
 	}
-	return *signed, provedBySignature, on, nil
+	inv, err = likeliest(ctx, tx, signed, from)
+	return inv, provedBySignature, on, err
+}
+
+// likeliest returns the first invoice that a payment since the backup names, among the forms of one invoice with other
+// registries; or else the first form.
+func likeliest(ctx context.Context, tx *db.Tx, forms []invoice.Invoice, from uint64) (invoice.Invoice, error) {
+	for _, form := range forms {
+		if named, err := isNamed(ctx, tx, form, from); err != nil || named {
+			return form, err
+		}
+	}
+	return forms[0], nil
 }
 
 // isOfMerchant reports whether the merchant of an invoice holds its settlement address, or the configuration names it.

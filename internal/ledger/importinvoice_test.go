@@ -283,6 +283,31 @@ func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
 	return m.Merchant, true, nil
 }
 
+// TestImportOfAnotherRegistry gives the signed event of an invoice from before its chain had a registry. Only its payment
+// shows that it commits to none.
+func TestImportOfAnotherRegistry(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		w.create() // which makes its address watched
+		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Registry = invoice.Address{} })
+		w.lose()
+		w.holds(lost.Merchant)
+		begun := w.head().Number + 1
+		part := tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: lost.CommitmentID})
+		w.mine(start+1, part)
+		w.final()
+		if done, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}); err != nil || done.Invoice.CommitmentID != lost.CommitmentID {
+			t.Fatalf("imported %+v, %v; want the commitment %s", done, err, lost.CommitmentID)
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
+		w.mine(start + 2)
+		w.final()
+		if p := w.payment(part); p.InvoiceID != lost.ID || p.Method != invoice.ByCalldata {
+			t.Errorf("the part went to %q by %q", p.InvoiceID, p.Method)
+		}
+	})
+}
+
 // TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
 // Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {

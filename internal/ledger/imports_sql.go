@@ -36,6 +36,15 @@ func unattributedOf(ctx context.Context, q db.Querier, inv invoice.Invoice, limi
 	return all, err
 }
 
+// isNamed reports whether the transaction of a payment without an invoice to the invoice's settlement address, in blocks
+// from a number on, names the invoice's commitment.
+func isNamed(ctx context.Context, q db.Querier, inv invoice.Invoice, from uint64) (bool, error) {
+	ids, err := db.QueryAll(ctx, q, db.ScanID, `SELECT id FROM payments WHERE to_address = $1 AND chain_key = $2 AND block_number >= $3
+		AND invoice_id IS NULL AND $4 IN (commitment_id, registry_id, authorization_id) LIMIT 1`,
+		inv.Merchant.String(), inv.ChainKey, int64(from), inv.CommitmentID.String())
+	return len(ids) > 0, err
+}
+
 const (
 	// unattributed selects payments that have no invoice and that no person dismissed.
 	unattributed = `invoice_id IS NULL AND status <> 'orphaned' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
