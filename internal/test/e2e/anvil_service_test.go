@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,9 +144,6 @@ chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
 	}
 }
 
-// readyLine matches what a service logs when it accepts requests.
-var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
-
 // begin runs a replica and waits until it accepts requests.
 func (s *service) begin() *replica {
 	s.Helper()
@@ -158,14 +154,7 @@ func (s *service) begin() *replica {
 func (s *service) beginProgram(path, config string) *replica {
 	s.Helper()
 	r := &replica{child: launchProgram(s, path, s.env, "serve", "--config", config)}
-	if err := await(within(s, s.patience), func() bool {
-		if m := readyLine.FindStringSubmatch(r.stderr.String()); m != nil {
-			r.url = m[1]
-		}
-		return r.url != "" || r.ended()
-	}); err != nil || r.url == "" {
-		s.Fatalf("the service did not become ready: %v", err)
-	}
+	r.url = r.awaitURL(s)
 	return r
 }
 

@@ -92,15 +92,8 @@ func (s *stage) configure(more map[string]common.Address) {
 func (s *stage) restart() {
 	s.Helper()
 	s.child = launchWith(s, s.env, "serve", "--config", s.config)
-	var found []string
-	if err := await(within(s, patience), func() bool {
-		found = readyLine.FindStringSubmatch(s.child.stderr.String())
-		return found != nil || s.child.ended()
-	}); err != nil || found == nil {
-		s.Fatalf("the service did not become ready: %v", err)
-	}
 	s.info.Store(&dev.Info{
-		BaseURL:  found[1],
+		BaseURL:  s.child.awaitURL(s),
 		Merchant: dev.MerchantInfo{ID: "acme", Address: s.shop().Hex()},
 		Chain: dev.ChainInfo{
 			ChainKey: "testnet", ChainID: devchain.ChainID, RPCURL: s.chain.RPCURL(),

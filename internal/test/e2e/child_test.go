@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,22 @@ func (c *child) exit(tb testing.TB, within time.Duration) int {
 		tb.Fatalf("the program did not end within %s", within)
 		return -1
 	}
+}
+
+// readyLine matches what serve logs when it accepts requests.
+var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
+
+// awaitURL waits until serve accepts requests, and returns its URL.
+func (c *child) awaitURL(tb testing.TB) string {
+	tb.Helper()
+	var found []string
+	if err := await(within(tb, patience), func() bool {
+		found = readyLine.FindStringSubmatch(c.stderr.String())
+		return found != nil || c.ended()
+	}); err != nil || found == nil {
+		tb.Fatalf("the service is not ready: %v", err)
+	}
+	return found[1]
 }
 
 // await polls until ok returns true.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -134,62 +133,6 @@ func TestExtraDevInfoUnwritable(t *testing.T) {
 	if code := c.exit(t, patience); code != 1 || !strings.Contains(c.stderr.String(), "info.json") {
 		t.Errorf("exit code %d, it said %q", code, c.stderr.String())
 	}
-}
-
-// TestExtraDevRestart stops a world in every way, and restarts it.
-func TestExtraDevRestart(t *testing.T) {
-	t.Parallel()
-	r := newReceiver(t)
-	w, c := startWorld(t, "--block-time", quick, "--webhook-url", r.URL)
-	first := *w.info.Load()
-	r.setSecret(first.Merchant.WebhookSecret)
-	made := w.create(w.draft("4900000"))
-	tx := w.payer().mustTransfer(t, first.Merchant.Address, made.Invoice.TransferAmount, nil)
-	r.await(within(t, patience), webhook.InvoicePaid, made.ID)
-	want, err := w.api().Invoice(t.Context(), made.ID)
-	if err != nil || want.Status != apitypes.StatusPaid || want.SettledTxHash != tx.Hex() {
-		t.Fatalf("%+v, %v", want, err)
-	}
-	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
-		// Work is in flight: creates, a payment to confirm, a commitment to close.
-		busy := make(chan struct{})
-		go func() {
-			defer close(busy)
-			for api := w.api(); ; {
-				if _, err := api.CreateInvoice(t.Context(), w.draft("1000000")); err != nil {
-					return
-				}
-			}
-		}()
-		r.await(within(t, patience), webhook.InvoiceCreated, w.create(w.draft("2000000")).ID)
-		code := c.stop(t, end, 10*time.Second)
-		<-busy
-		switch {
-		case end == syscall.SIGKILL:
-		case code != 0:
-			t.Errorf("%s: exit code %d", end, code)
-		case !strings.Contains(strings.ToLower(c.stdout.String()), "stopped"):
-			t.Errorf("%s: it does not say that it stopped", end)
-		}
-		if errs := c.stderr.String(); errs != "" {
-			t.Errorf("%s: it complained:\n%s", end, errs)
-		}
-		c = w.start()
-		again := *w.info.Load()
-		again.BaseURL = first.BaseURL // --listen has port 0
-		if diff := cmp.Diff(first, again); diff != "" {
-			t.Errorf("%s: the world is another (-before +after):\n%s", end, diff)
-		}
-		got, err := w.api().Invoice(t.Context(), made.ID)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: the invoice is another: %v\n%s", end, err, diff)
-		}
-		receipt, err := w.payer().receipt(within(t, patience), tx)
-		if err != nil || receipt.Status != 1 {
-			t.Errorf("%s: the payment is not on the chain: %v", end, err)
-		}
-	}
-	r.clean()
 }
 
 // TestExtraDevTwice starts a second process on the data of a running world.

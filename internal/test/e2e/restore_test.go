@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -99,12 +98,7 @@ func serveEnv(database string) []string {
 func (w *world) serve(config, database string, on dev.Info) *child {
 	w.Helper()
 	c := launchWith(w, serveEnv(database), "serve", "--config", config)
-	ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
-	var found []string
-	if err := await(within(w, patience), func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
-		w.Fatalf("serve is not ready: %v", err)
-	}
-	on.BaseURL, on.Merchant.ID, on.Chain.ChainKey = found[1], "acme", "testnet"
+	on.BaseURL, on.Merchant.ID, on.Chain.ChainKey = c.awaitURL(w), "acme", "testnet"
 	w.info.Store(&on)
 	return c
 }

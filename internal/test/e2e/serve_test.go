@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,13 +73,8 @@ func TestServe(t *testing.T) {
 	w := &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
 	serve := func() *child {
 		c := launchWith(t, env, "serve", "--config", file)
-		ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
-		var found []string
-		if err := await(ctx, func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
-			t.Fatalf("serve is not ready: %v", err)
-		}
 		w.info.Store(&dev.Info{
-			BaseURL:  found[1],
+			BaseURL:  c.awaitURL(t),
 			Merchant: dev.MerchantInfo{ID: "acme", Address: info.Merchant.Address},
 			Payer:    info.Payer,
 			Chain: dev.ChainInfo{

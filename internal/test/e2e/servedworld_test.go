@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 	"time"
 
@@ -62,13 +61,8 @@ func (s *servedWorld) newWalletAddress() string {
 func (s *servedWorld) serve() *child {
 	s.Helper()
 	c := launchWith(s, s.env, "serve", "--config", s.file)
-	ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
-	var found []string
-	if err := await(s.ctx, func() bool { found = ready.FindStringSubmatch(c.stderr.String()); return found != nil || c.ended() }); err != nil || found == nil {
-		s.Fatalf("serve is not ready: %v\n%s", err, c.stderr.String())
-	}
 	info := *s.info.Load()
-	info.BaseURL, info.Chain.ChainKey = found[1], "testnet"
+	info.BaseURL, info.Chain.ChainKey = c.awaitURL(s), "testnet"
 	s.info.Store(&info)
 	return c
 }

@@ -76,15 +76,7 @@ func serveGenerated(t *testing.T, chainWorld *world, database string) string {
 		t.Fatal(err)
 	}
 	c := launchWith(t, []string{"DATABASE_URL=" + database}, "serve", "--config", config)
-	address := regexp.MustCompile(`msg=ready url=(\S+)`)
-	var found []string
-	if err := await(within(t, patience), func() bool {
-		found = address.FindStringSubmatch(c.stderr.String())
-		return found != nil || c.ended()
-	}); err != nil || found == nil {
-		t.Fatalf("serve is not ready: %v", err)
-	}
-	return found[1]
+	return c.awaitURL(t)
 }
 
 // generator is an installation of Specmatic.

@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,29 +11,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
-	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
 // leaseTime is the time within which a delivery that a killed program had leased must be
 // attempted again.
 const leaseTime = time.Minute
-
-// refuse responds with a failure of the receiver.
-func refuse(w http.ResponseWriter, _ *http.Request, _ event) {
-	http.Error(w, "the warehouse is on fire", http.StatusInternalServerError)
-}
-
-// metric returns the value of the first metric with a prefix, or "".
-func (w *world) metric(name string) string {
-	w.Helper()
-	for line := range strings.Lines(string(w.do(http.MethodGet, "/metrics", "").body)) {
-		if strings.HasPrefix(line, name+" ") {
-			return strings.TrimSpace(strings.TrimPrefix(line, name))
-		}
-	}
-	return ""
-}
 
 // awaitEvent waits until the record of an event meets a condition.
 func (w *world) awaitEvent(id string, limit time.Duration, ok func(apitypes.EventRecord) bool) apitypes.EventRecord {
@@ -68,53 +49,6 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 	return apitypes.EventRecord{}
 }
 
-// TestExtraWebhookFailed lets a delivery fail at its deadline, and lists and redelivers it with
-// the commands.
-func TestExtraWebhookFailed(t *testing.T) {
-	t.Parallel()
-	r := newReceiver(t)
-	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.setSecret(w.info.Load().Merchant.WebhookSecret)
-	r.behave(refuse)
-	made := w.create(w.draft("4900000"))
-	e := w.created(made.ID)
-	w.awaitEvent(e.ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts == 1 })
-	c.kill()
-	past := time.Now().Add(-time.Second).UnixMilli()
-	if _, err := dbtest.SQL(t, "sqlite:"+w.dir+"/quittance.db").ExecContext(t.Context(),
-		"UPDATE deliveries SET due_ms = $1, deadline_ms = $1", past); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	failed := w.awaitEvent(e.ID(), leaseTime, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryFailed })
-	if len(failed.Attempts) != 1 || failed.Attempts[0].StatusCode != http.StatusInternalServerError ||
-		!strings.Contains(failed.Attempts[0].Excerpt, "the warehouse is on fire") {
-		t.Errorf("the attempts are %+v", failed.Attempts)
-	}
-	if got := w.metric("quittance_webhook_failed_total"); got != "1" {
-		t.Errorf("%q deliveries are counted as failed", got)
-	}
-
-	r.behave(nil)
-	command := func(want string, args ...string) {
-		t.Helper()
-		c := launch(t, append(args, "--url", w.info.Load().BaseURL)...)
-		if code := c.exit(t, patience); code != 0 || !regexp.MustCompile(want).MatchString(c.stdout.String()) {
-			t.Errorf("%q: exit code %d; it does not print %s:\n%s%s", args, code, want, c.stdout.String(), c.stderr.String())
-		}
-	}
-	command(e.ID()+` .* failed after 1 attempt`, "events", "list", "--delivery", "failed")
-	command(`^1 event is sent again\.\n$`, "events", "redeliver", "--failed")
-	came := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
-	got := w.awaitEvent(e.ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
-	if came.DeliveryID != e.Delivery.ID || got.Delivery.ID != e.Delivery.ID || got.Delivery.Attempts != 2 || came.attempts != 2 {
-		t.Errorf("it came as %s at attempt %d, and is recorded as %+v", came.DeliveryID, came.attempts, got.Delivery)
-	}
-	command(`(?s)delivered after 2 attempts.*\n1 .* 500 .*\n2 .* 204`, "events", "show", e.ID())
-	command(`^There are no such events\.\n$`, "events", "list", "--delivery", "failed")
-	r.clean()
-}
-
 // allowConfig configures a service with a merchant on the same machine.
 const allowConfig = `
 listen: 127.0.0.1:0
@@ -144,14 +78,7 @@ func TestExtraWebhookAllow(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := launchWith(t, []string{"ACME_SECRET=whsec_of_acme_shop"}, "serve", "--config", file)
-		var found []string
-		if err := await(within(t, patience), func() bool {
-			found = readyLine.FindStringSubmatch(c.stderr.String())
-			return found != nil || c.ended()
-		}); err != nil || found == nil {
-			t.Fatalf("serve is not ready: %v", err)
-		}
-		w.info.Store(&dev.Info{BaseURL: found[1], Merchant: dev.MerchantInfo{ID: "acme", Address: info.Merchant.Address}, Chain: dev.ChainInfo{ChainKey: "testnet"}})
+		w.info.Store(&dev.Info{BaseURL: c.awaitURL(t), Merchant: dev.MerchantInfo{ID: "acme", Address: info.Merchant.Address}, Chain: dev.ChainInfo{ChainKey: "testnet"}})
 		return c
 	}
 	c := serve("10.0.0.0/8")
