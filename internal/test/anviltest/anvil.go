@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
-
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -173,57 +170,4 @@ func (a *Anvil) Send(tb testing.TB, from Account, args ...string) Receipt {
 		tb.Fatalf("anviltest: the transaction %s failed: cast send %q", r.TxHash, args)
 	}
 	return r
-}
-
-// Height returns the newest block's number.
-func (a *Anvil) Height(tb testing.TB) uint64 {
-	tb.Helper()
-	text := a.Cast(tb, "block-number")
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		tb.Fatalf("anviltest: cast block-number printed no number: %v", err)
-	}
-	return n
-}
-
-// Mine mines empty blocks.
-func (a *Anvil) Mine(tb testing.TB, blocks int) {
-	tb.Helper()
-	a.Cast(tb, "rpc", "anvil_mine", strconv.Itoa(blocks))
-}
-
-// Reorg replaces the newest blocks. The new ones hold the given transactions, block by
-// block from the lowest; other transactions of the replaced blocks are dropped.
-func (a *Anvil) Reorg(tb testing.TB, blocks int, back ...[]*types.Transaction) {
-	tb.Helper()
-	pairs := [][2]any{} // transactions with their block
-	for i, txs := range back {
-		for _, tx := range txs {
-			raw, err := tx.MarshalBinary()
-			if err != nil {
-				tb.Fatalf("anviltest: encode a transaction: %v", err)
-			}
-			pairs = append(pairs, [2]any{hexutil.Encode(raw), i})
-		}
-	}
-	text, err := json.Marshal(pairs)
-	if err != nil {
-		tb.Fatalf("anviltest: encode transactions: %v", err)
-	}
-	a.Cast(tb, "rpc", "anvil_reorg", strconv.Itoa(blocks), string(text))
-}
-
-// Snapshot takes a snapshot of the chain.
-func (a *Anvil) Snapshot(tb testing.TB) string {
-	tb.Helper()
-	return strings.Trim(a.Cast(tb, "rpc", "evm_snapshot"), `"`)
-}
-
-// Revert restores a snapshot. A snapshot can be restored once, and not after a reorg of
-// its blocks.
-func (a *Anvil) Revert(tb testing.TB, snapshot string) {
-	tb.Helper()
-	if answer := a.Cast(tb, "rpc", "evm_revert", snapshot); answer != "true" {
-		tb.Fatalf("anviltest: the chain was not reverted: %s", answer)
-	}
 }

@@ -167,8 +167,8 @@ func (w *world) decideAgain() {
 	all := slices.Collect(maps.Values(w.handled))
 	w.mu.Unlock()
 	for _, o := range w.allOrders() {
-		for again := o.voiding && !o.lost; again; {
-			again = errors.Is(o.void(), errLost) && w.pause(time.Second)
+		if o.voiding && !o.lost {
+			w.busy.Go(o.voidAgain)
 		}
 	}
 	for _, h := range all {
@@ -177,6 +177,19 @@ func (w *world) decideAgain() {
 		w.mu.Unlock()
 		for tries := 0; tries < 5 && len(h.done) == 0 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)); tries++ {
 			h.order.merchant.act(h, apitypes.InboxItem{}, actAttribute)
+		}
+	}
+}
+
+// voidAgain repeats the merchant's request after a restore until the service answers it. The service refuses it while
+// the blocks since the backup are being read.
+func (o *order) voidAgain() {
+	for range 600 {
+		err := o.void()
+		var refused *refusedError
+		behind := errors.As(err, &refused) && strings.Contains(refused.body, `"chain_behind"`)
+		if !behind && !errors.Is(err, errLost) || !o.merchant.world.pause(time.Second) {
+			return
 		}
 	}
 }
