@@ -18,7 +18,7 @@ import (
 func TestExtraFaults(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
-	for _, test := range []struct {
+	for i, test := range []struct {
 		name   string
 		method string
 		err    error
@@ -40,7 +40,9 @@ func TestExtraFaults(t *testing.T) {
 				p.Press("Pay 4.90 USDC")
 			}
 			p.AwaitText("#wallet-pay", test.says)
-			p.Axe(web)
+			if i == 0 { // the others differ only in the text
+				p.Axe(web)
+			}
 			payAgain(t, w, p, wallet)
 		})
 	}
