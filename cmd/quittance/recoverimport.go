@@ -25,7 +25,8 @@ same id, commitment and deposit address. Their payments are attributed by the us
 once serve has read the chains again. Run quittance recover first, and this before serve.
 
 Each line of FILE is JSON: the body of an event, an answer of the API, an invoice, or a
-delivery as {"headers": {"X-Service-Signature": "…"}, "body": "…"}. An invoice is created
+delivery as {"headers": {"X-Service-Signature": "…"}, "body": "…"}, with its
+"onChainInvoiceId" if the chain has had another registry or none. An invoice is created
 if a secret of the merchant's endpoint signed the delivery, however long ago, or if its
 commitment is on the chain and its merchant holds its address or has it in the
 configuration. Others are refused, by name. Events without an invoice's terms, such as

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,8 @@ type copiedLine struct {
 var invoiceID = regexp.MustCompile(`^inv_[0-9a-hjkmnp-tv-z]{26}$`)
 
 // ParseInvoiceCopy reads one line of a file of copies: the body of an event, an answer of the API, an invoice, or a
-// delivery as {"headers": {…}, "body": "…"}. It returns ErrNoTerms for an event that does not have the terms of an invoice.
+// delivery as {"headers": {…}, "body": "…", "onChainInvoiceId": "…"}, of which the last may be absent. It returns
+// ErrNoTerms for an event that does not have the terms of an invoice.
 func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 	if len(line) > MaxCopy {
 		return c, fmt.Errorf("it has %d bytes, at most %d are read", len(line), MaxCopy)
@@ -60,7 +62,7 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 		if c.Signature = l.signature(); c.Signature == "" {
 			return c, fmt.Errorf("its headers lack %s", webhook.HeaderSignature)
 		}
-		c.Body = []byte(*l.Body)
+		c.Body, c.Commitment = []byte(*l.Body), l.OnChainInvoiceID
 		l, line = copiedLine{}, c.Body
 		if err := json.Unmarshal(line, &l); err != nil || l.Body != nil {
 			return c, errors.New("its body is no event")
@@ -72,7 +74,7 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 			return c, ErrNoTerms
 		}
 	case l.Invoice != nil:
-		line, c.Commitment = l.Invoice, l.OnChainInvoiceID
+		line, c.Commitment = l.Invoice, cmp.Or(l.OnChainInvoiceID, c.Commitment)
 	case l.MerchantAddress == "":
 		return c, errors.New("it holds no invoice: want an event, an answer of the API, or an invoice")
 	}

@@ -308,6 +308,30 @@ func TestImportOfAnotherRegistry(t *testing.T) {
 	})
 }
 
+// TestImportWithCommitment gives the delivery of an invoice from before its chain had a registry, with its commitment. Its
+// payer names that only afterwards.
+func TestImportWithCommitment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Registry = invoice.Address{} })
+		w.lose()
+		body, err := apiconv.EventBody("evt_1", invoice.EventCreated, lost.CreatedAt, apiconv.InvoiceData(lost))
+		w.must(err)
+		line, err := json.Marshal(map[string]any{
+			"headers": map[string]string{webhook.HeaderSignature: webhook.Sign(secret, time.Unix(1, 0), body)}, "body": string(body),
+			"onChainInvoiceId": lost.CommitmentID.String(),
+		})
+		w.must(err)
+		c, err := ledger.ParseInvoiceCopy(line)
+		w.must(err)
+		if done, err := w.ImportInvoice(t.Context(), c, []string{secret}); err != nil || done.Invoice.CommitmentID != lost.CommitmentID {
+			t.Fatalf("imported %+v, %v; want the commitment %s", done, err, lost.CommitmentID)
+		}
+		w.finalized(w.payFor(lost, number(lost.Amount)))
+		w.wantPaidAndRefunded("imported", lost.ID, 0)
+	})
+}
+
 // TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
 // Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {

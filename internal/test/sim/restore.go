@@ -112,15 +112,16 @@ func (w *world) importCopies(cfg server.Config) (err error) {
 	return nil
 }
 
-// copied returns the merchant's copy of the invoice: its delivery, or the answer to the request. signed reports whether
-// it is a delivery under a secret that no backup lacks.
+// copied returns the merchant's copy of the invoice: its delivery with its commitment, or the answer to the request.
+// signed reports whether it is a delivery under a secret that no backup lacks.
 func (o *order) copied() (line []byte, signed bool) {
 	m, copied := o.merchant, any(o.acks[0])
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, got := range m.received {
 		if strings.Contains(got.body, `"invoice.created"`) && strings.Contains(got.body, o.first().ID) {
-			copied, signed = object{"headers": object{webhook.HeaderSignature: got.signature}, "body": got.body}, len(m.secrets) == 1
+			headers := object{webhook.HeaderSignature: got.signature}
+			copied, signed = object{"headers": headers, "body": got.body, "onChainInvoiceId": o.acks[0].OnChainInvoiceID}, len(m.secrets) == 1
 		}
 	}
 	line, err := json.Marshal(copied)
