@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -360,41 +359,6 @@ func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 	if n := strings.Count(log.String(), "level=ERROR"); n != 2 {
 		t.Errorf("it was said %d times, want once for each time that it came to be:\n%s", n, &log)
 	}
-}
-
-// TestPoolModel uses a pool from several goroutines, for the race detector.
-func TestPoolModel(t *testing.T) {
-	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
-	for _, url := range []string{"http://a.example", "http://b.example"} {
-		e, err := NewClient(ClientConfig{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		conf.Clients = append(conf.Clients, e)
-	}
-	pool := NewPool(conf)
-	var group sync.WaitGroup
-	for i := range 4 {
-		group.Go(func() {
-			for n := range 100 {
-				for _, p := range pool.Others(pool.Usable()[0]) {
-					p.onRequest(ClassFollowing, 1, time.Second, nil)
-					p.ReportFailure(errors.New("lost"))
-					p.setConfigured(ErrMismatch)
-					if err := p.ReportHead(Header{Header: invoice.Header{Number: uint64(n % 8), Time: invoice.Unix(int64(i))}}); err != nil {
-						t.Error(err)
-					}
-					p.Quarantine("wrong answer")
-					p.ReportSuccess()
-				}
-				if got := len(pool.Health()) + len(pool.staleNodes()); got < 2 {
-					t.Errorf("%d nodes", got)
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 func TestBackoffs(t *testing.T) {

@@ -109,16 +109,3 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 	}
 	<-gone
 }
-
-func TestWholeBodyIsRead(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answer") }))
-	t.Cleanup(server.Close)
-	resp, err := post(t.Context(), t, client(t), server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); string(got) != "answer" || err != nil {
-		t.Errorf("read %q and %v", got, err)
-	}
-}

@@ -239,17 +239,6 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestForkAtFinality replaces every block that is not final, the deepest reorg that is allowed.
-func TestForkAtFinality(t *testing.T) {
-	f := newFixture(t, nil)
-	f.chain.MineEmpty(6)
-	f.catchUp(t)
-	f.chain.Fork(3)
-	f.chain.MineEmpty(3)
-	f.catchUp(t)
-	f.expect(t, 6, 3, 0, 0, 0)
-}
-
 // TestTags uses a tag for finality, a tag and a depth, and a tag that the node has lost or that moves backwards.
 func TestTags(t *testing.T) {
 	withTag := func(depth uint64) func(*Config) {
@@ -307,46 +296,6 @@ func TestForkBeforeConfirm(t *testing.T) {
 	final := f.ledger.cursor.Confirmed
 	if want := invoice.Hash(f.chain.Blocks()[final.Number].Hash); final.Hash != want {
 		t.Errorf("block %s is final, want the canonical block %s", final.Hash, want)
-	}
-}
-
-// TestCallsPerBlock bounds the calls for an idle block: its header, together with the tagged one, and its logs if its
-// bloom filter may match.
-func TestCallsPerBlock(t *testing.T) {
-	for name, test := range map[string]struct {
-		finality  chain.Finality
-		mentioned bool
-		want      int
-	}{
-		"depth": {chain.Finality{Depth: 3}, false, 1}, "depth, mentioned": {chain.Finality{Depth: 3}, true, 2},
-		"tag": {chain.Finality{Tag: chain.TagSafe}, false, 2}, "tag, mentioned": {chain.Finality{Tag: chain.TagSafe}, true, 3},
-	} {
-		f := newFixture(t, nil)
-		f.chain.MineEmpty(4)
-		f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // the bloom filter holds this log
-		f.chain.Tag(chain.TagSafe, 2)
-		f.restart(t, func(c *Config) { c.Chain.Finality = test.finality })
-		f.catchUp(t)
-		calls := 0
-		f.node.Intercept(func(context.Context, string) error { calls++; return nil })
-		const blocks = 10
-		for n := range uint64(blocks) {
-			var txs []chaintest.Tx
-			if test.mentioned {
-				txs = append(txs, chaintest.NewTx(chaintest.Transfer(token, alice, bob, five)))
-			}
-			f.chain.Mine(txs...)
-			f.chain.Tag(chain.TagSafe, n+3)
-			if _, err := f.sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if calls > blocks*test.want {
-			t.Errorf("%s: %d calls for %d blocks, want at most %d for each", name, calls, blocks, test.want)
-		}
-		if f.ledger.cursor.Confirmed.Number < blocks {
-			t.Errorf("%s: block %d is final", name, f.ledger.cursor.Confirmed.Number)
-		}
 	}
 }
 

@@ -142,26 +142,6 @@ func TestLimitsAreShown(t *testing.T) {
 	}
 }
 
-// TestVotesOfNodesWithLimits reads with a quorum of two and with a witness, from nodes that both have tight limits.
-func TestVotesOfNodesWithLimits(t *testing.T) {
-	for seed := range uint64(6) {
-		quorum := 1 + int(seed%2)
-		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
-		f.node = f.chain.Serve(t)
-		clock := &sleepingClock{at: time.Unix(1_790_000_000, 0)}
-		first := chaintest.NewLimited(t, f.node, chaintest.Allowance{Batch: 5, Range: 10}, clock.now, seed)
-		second := chaintest.NewLimited(t, f.chain.Serve(t), chaintest.Allowance{Batch: 1, Range: 1}, clock.now, seed+100)
-		f.restartAt(t, clock.sleep, func(c *Config) { c.Now, c.Chain.Quorum = clock.now, quorum }, first.URL, second.URL)
-		want := payEvery(f, 200, 7)
-		f.persist(t, clock)
-		want += payEvery(f, 200, 11)
-		f.persist(t, clock)
-		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != want {
-			t.Errorf("seed %d, quorum %d: %d payments of %d", seed, quorum, got, want)
-		}
-	}
-}
-
 // TestComparesWithNodeWithLimits compares blocks that are read together, and final ones, with a node
 // that allows only short ranges.
 func TestComparesWithNodeWithLimits(t *testing.T) {

@@ -99,23 +99,6 @@ func TestUnprovenTransfer(t *testing.T) {
 	}
 }
 
-// TestPartialBloom reads a chain with headers that leave logs out of their bloom filter.
-func TestPartialBloom(t *testing.T) {
-	f := newFixture(t, nil)
-	bloomless := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
-		return each(ask(q), func(o map[string]any) {
-			if o["logsBloom"] != nil {
-				o["logsBloom"] = "0x" + strings.Repeat("00", 256)
-			}
-		})
-	})
-	f.restart(t, func(c *Config) { c.Chain.FullBloom = false }, bloomless)
-	f.catchUp(t)
-	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
-	f.catchUp(t)
-	f.expect(t, 1, 0, 1, 0, 0)
-}
-
 // TestUnreadableHead has a head that cannot be read, above a tip that the node still
 // reports as canonical. The indexer waits before it syncs again, and does not treat
 // that head as indexed.

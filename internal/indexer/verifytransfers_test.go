@@ -3,9 +3,7 @@ package indexer
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,72 +105,6 @@ func TestQuorumOnLateAddress(t *testing.T) {
 		if got := f.state(i); got != chain.StateOK {
 			t.Errorf("node %d is %s", i, got)
 		}
-	}
-}
-
-// TestQuorumOnEvidence has a node report a real transfer with false evidence for its invoice, in its logs and in its
-// receipt. No other node is blamed, and a record from only this node does not become final.
-func TestQuorumOnEvidence(t *testing.T) {
-	for name, test := range map[string]struct {
-		dishonest, honest int
-		recovers          bool // it answers correctly once the transfer is recorded
-		confirmed         int
-		quarantined       bool // the dishonest node
-	}{
-		"the first of two":            {0, 1, false, 0, false},
-		"the second of two":           {1, 1, false, 0, false},
-		"the first of three":          {0, 2, false, 1, true},
-		"the second of three":         {1, 2, false, 1, true},
-		"the first of two, only once": {0, 1, true, 1, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, nil)
-			var falsify atomic.Bool
-			falsify.Store(true)
-			dishonest := tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
-				answer := ask(q)
-				if !falsify.Load() || q.Method != "eth_getTransactionReceipt" && q.Method != "eth_getLogs" {
-					return answer
-				}
-				return each(answer, func(o map[string]any) {
-					if topics, ok := o["topics"].([]any); ok && topics[1] == id1.String() {
-						topics[1] = id2.String()
-					}
-				})
-			})
-			urls := slices.Repeat([]string{f.node.URL}, test.honest)
-			f.restart(t, func(c *Config) {
-				c.Chain.Quorum, c.Chain.FullBloom = 2, false // otherwise the bloom filter would expose the dishonest node
-			}, slices.Insert(urls, test.dishonest, dishonest)...)
-			f.chain.MineEmpty(5)
-			f.catchUp(t)
-			f.chain.Mine(chaintest.NewTx(pays(alice, 5), paid(id1, alice, 5)))
-			f.catchUp(t)
-			if test.recovers {
-				falsify.Store(false)
-			}
-			f.chain.MineEmpty(3)
-			var err error
-			for more := true; more && err == nil; {
-				more, err = f.sync(t.Context())
-			}
-			if noQuorum := (*NoQuorumError)(nil); errors.As(err, &noQuorum) != (test.confirmed == 0) {
-				t.Errorf("reading ended with %v", err)
-			}
-			if got := f.ledger.count(invoice.Confirmed); got != test.confirmed {
-				t.Errorf("%d transfers are confirmed, want %d", got, test.confirmed)
-			}
-			for _, r := range f.ledger.records {
-				if r.Status == invoice.Confirmed && r.Evidence.Registry != id1 {
-					t.Errorf("one is confirmed that speaks for %s", r.Evidence.Registry)
-				}
-			}
-			for i := range test.honest + 1 {
-				if got := f.state(i) == chain.StateQuarantined; got != (test.quarantined && i == test.dishonest) {
-					t.Errorf("node %d is %s", i, f.state(i))
-				}
-			}
-		})
 	}
 }
 

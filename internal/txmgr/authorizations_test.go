@@ -215,7 +215,7 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 // TestGaslessIsTurnedOff has a writer follow the transaction of authorizations that an earlier writer sent, do other
 // work, and refuse authorizations that were not sent, except one that the payer has sent.
 func TestGaslessIsTurnedOff(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		sent := w.acceptOf(w.payer(7))
 		w.tick(writer)
@@ -248,7 +248,7 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 
 // TestOneAuthorizationCallsTheToken sends a single authorization without the relay, before intents.
 func TestOneAuthorizationCallsTheToken(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		a := w.acceptOf(w.payer(7))
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
@@ -296,7 +296,7 @@ func TestOnePayerInABatch(t *testing.T) {
 // TestRefusedBeforeItIsSent expects no transaction for an authorization that would be reverted, and for one of a closed
 // invoice.
 func TestRefusedBeforeItIsSent(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		poor, closed := w.acceptOf(w.payer(6)), w.acceptOf(w.payer(7))
 		must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
@@ -322,7 +322,7 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 // TestFailedAuthorizationIsSentAgain has an authorization fail on the chain. It must be neither refused nor sent while
 // it would fail, and sent once it would succeed.
 func TestFailedAuthorizationIsSentAgain(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		payer := w.dev.Keys.Payer // this payer can pay for gas, too
 		a := w.acceptOf(payer)
@@ -363,7 +363,7 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 // TestStrangerIsFaster has another account submit an authorization before the writer sends it: it is neither refused
 // nor sent, and its payment is found.
 func TestStrangerIsFaster(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		key := w.payer(7)
 		a := w.acceptOf(key)
@@ -388,7 +388,7 @@ func TestStrangerIsFaster(t *testing.T) {
 // TestFailingAuthorizationIsSentRarely has a payer make each transaction with his authorization fail, after a
 // simulation in which it succeeds: the pauses double.
 func TestFailingAuthorizationIsSentRarely(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		payer := w.dev.Keys.Payer
 		a := w.acceptOf(payer)

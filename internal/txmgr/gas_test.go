@@ -77,7 +77,7 @@ func (w *world) gasOf(t ChainTx) uint64 {
 // other transfer suffers.
 func TestAccountWasDeployedMeanwhile(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
-		each(t, func(t *testing.T, w *world) {
+		parallelOnSQLite(t, func(t *testing.T, w *world) {
 			writer := w.writer(w.gasless)
 			factory, account, deploy, sign := w.account(common.Address{}, nil)
 			a := w.accept(account, sign)
@@ -89,7 +89,7 @@ func TestAccountWasDeployedMeanwhile(t *testing.T) {
 		})
 	})
 	t.Run("in the same block", func(t *testing.T) {
-		each(t, func(t *testing.T, w *world) {
+		parallelOnSQLite(t, func(t *testing.T, w *world) {
 			writer := w.writer(w.gasless)
 			factory, account, deploy, sign := w.account(common.Address{}, nil)
 			a := w.accept(account, sign)
@@ -135,7 +135,7 @@ func (w *world) wantWriting(writer *Writer) {
 // TestDeployerBurnsGas has authorizations name a deployer that burns gas. If the account exists, the authorization is
 // paid without the deployer; if not, only this authorization is refused.
 func TestDeployerBurnsGas(t *testing.T) {
-	each(t, func(_ *testing.T, w *world) {
+	parallelOnSQLite(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		burner, ignite := w.burner()
 		ignite()
@@ -153,7 +153,7 @@ func TestDeployerBurnsGas(t *testing.T) {
 // the authorization is sent, only this one is refused. If it does so later, the transaction costs no more than the
 // stated limit, in a batch of one or among others.
 func TestAccountBurnsGasLater(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		sign := func(contracts.Authorization) []byte { return []byte{1} }
 		account, ignite := w.burner()
@@ -273,7 +273,7 @@ func TestRefusedTransactionIsReplaced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, w *world) {
+			parallelOnSQLite(t, func(t *testing.T, w *world) {
 				former := w.writer(w.gasless, w.sweeping(atOnce))
 				kind := begin(w)
 				w.saveAboveCap(former, [...]work{former.works[0], former.registry, former.sweeps}[kind])
@@ -373,7 +373,7 @@ func TestAcceptanceThatIsNotRecorded(t *testing.T) {
 // TestTransactionThatNoNodeTakes has nodes refuse transactions to the registry, for no reason that the writer knows.
 // After harmlessAfter another transaction uses the nonce, and the items are sent again.
 func TestTransactionThatNoNodeTakes(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		testTransactionThatNoNodeTakes(t, w, answer("no"))
 	})
 	t.Run("too large for a proxy", func(t *testing.T) {

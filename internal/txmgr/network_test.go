@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -107,48 +104,6 @@ func newPool(tb testing.TB, url string) *chain.Client {
 	must(tb, err)
 	tb.Cleanup(e.Close)
 	return e
-}
-
-// TestFaultyNetwork runs the writer over a network that loses or duplicates a third of the requests and answers.
-func TestFaultyNetwork(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		line, url := newFaultyProxy(t, w.dev.RPCURL())
-		line.decide(func() fate {
-			if rand.IntN(3) > 0 {
-				return arrives
-			}
-			return fate(rand.IntN(int(doubled) + 1))
-		})
-		writer := w.writer(func(c *Config) {
-			c.Client, c.Poll, c.Now = newPool(t, url), time.Millisecond, w.clock.Now
-		})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- writer.Run(ctx) }()
-		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.clock.Add(rebroadcastAfter) })
-		stop()
-		must(t, <-ended)
-		w.wantStatus(statusOpen, opened...)
-		w.wantEveryNonceUsed()
-	})
-}
-
-// TestReplicas runs several writers in parallel with leases that keep expiring.
-func TestReplicas(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		ctx, stop := context.WithCancel(t.Context())
-		var running errgroup.Group
-		for range 3 {
-			writer := w.writer(func(c *Config) { c.Poll = time.Millisecond })
-			running.Go(func() error { return writer.Run(ctx) })
-		}
-		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.clock.Add(DefaultLeaseTTL / 2) })
-		stop()
-		must(t, running.Wait())
-		w.wantStatus(statusOpen, opened...)
-		w.wantEveryNonceUsed()
-		w.wantSameContents()
-	})
 }
 
 // trafficTime is how often a block is sealed while a writer runs.

@@ -33,7 +33,7 @@ func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 }
 
 func TestNonceUsedByAnotherProgram(t *testing.T) {
-	each(t, func(_ *testing.T, w *world) {
+	parallelOnSQLite(t, func(_ *testing.T, w *world) {
 		writer, ids := w.writerThatLostItsNonce()
 		w.clock.Add(lostAfter - 1)
 		w.tick(writer)

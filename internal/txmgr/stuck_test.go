@@ -15,7 +15,7 @@ import (
 )
 
 func TestStuckTransactionIsReplaced(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
 		measured := prometheus.NewRegistry()
 		metrics := NewMetrics(measured)
 		writer := w.writer(func(c *Config) { c.Metrics = metrics })

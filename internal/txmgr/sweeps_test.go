@@ -213,31 +213,6 @@ func TestSweepsWithoutARegistry(t *testing.T) {
 	w.wantBalance(w.settlementOf("m"), 5)
 }
 
-// TestReorgMakesSweepsDueAgain removes a mined sweep; the nodes forget its transaction.
-func TestReorgMakesSweepsDueAgain(t *testing.T) {
-	each(t, func(_ *testing.T, w *world) {
-		writer := w.writer(w.sweeping(atOnce))
-		w.deposit("m", 5, 7)
-		w.seal(1)
-		w.index()
-		w.tick(writer)
-		w.seal(1)
-		w.index()
-		w.tick(writer)
-		must(w, w.dev.Fork(w.ctx, 1, nil, nil))
-		w.dev.DropPending()
-		w.index()
-		w.clock.Add(rebroadcastAfter)
-		w.tick(writer)
-		w.seal(1 + finality)
-		w.index()
-		w.tick(writer)
-		w.wantQueue(0, 0, 0)
-		w.wantBalance(w.settlementOf("m"), 12)
-		w.wantTxs(TxMined)
-	})
-}
-
 // TestDepositThatIsPaidWhileItIsSwept pays a deposit again after its sweep was signed.
 func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
 	w := onSQLite(t)
@@ -409,7 +384,7 @@ func (w *world) queued() []ledger.QueuedSweep {
 
 // TestDepositThatCannotBeSwept has a settlement address that the token refuses to pay.
 func TestDepositThatCannotBeSwept(t *testing.T) {
-	each(t, func(_ *testing.T, w *world) {
+	parallelOnSQLite(t, func(_ *testing.T, w *world) {
 		w.deposits.merchants = map[string]common.Address{"refused": {}}
 		writer := w.writer(w.sweeping(atOnce))
 		round := func() {
@@ -444,7 +419,7 @@ func TestDepositThatCannotBeSwept(t *testing.T) {
 // TestSweepThatIsRevertedWaits has a node whose estimates are too low. A deposit that is reverted on its own waits, and
 // each time longer, so that no gas is spent in every block.
 func TestSweepThatIsRevertedWaits(t *testing.T) {
-	each(t, func(_ *testing.T, w *world) {
+	parallelOnSQLite(t, func(_ *testing.T, w *world) {
 		low := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0xc350"`), times: -1}
 		writer := w.writer(w.sweeping(atOnce), func(c *Config) {
 			c.Client, c.Nodes = low, func() []Client { return []Client{low} }

@@ -39,6 +39,13 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) { test(t, newWorld(t, newChain(t), s)) })
 }
 
+// parallelOnSQLite runs the test in a world on SQLite. It is for tests without an SQL statement of their own.
+func parallelOnSQLite(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	test(t, onSQLite(t))
+}
+
 // onSQLite is for tests that do not depend on the database.
 func onSQLite(t *testing.T) *world {
 	t.Helper()
