@@ -86,32 +86,20 @@ type guide struct {
 // newGuide starts a service with a merchant acme that has a paid invoice.
 func newGuide(t *testing.T) *guide {
 	t.Helper()
-	ctx := within(t, 2*time.Minute)
-	chainWorld, _ := startWorld(t, "--block-time", quick)
-	info := *chainWorld.info.Load()
-	r := newReceiver(t)
+	w, r := newServedWorld(t), newReceiver(t)
 	r.setSecret("whsec_of_acme_shop")
-	g := &guide{TB: t, dir: t.TempDir()}
-	config := strings.Replace(fmt.Sprintf(restoreConfig, r.URL, info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token), "127.0.0.1:0", devtest.FreeAddress(t), 1)
-	file := filepath.Join(g.dir, "quittance.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	database := dbtest.SQLite(t)
-	w := &world{TB: t, dir: g.dir, http: withKey(chainWorld.http)}
-	w.serve(file, database, info)
+	g, chain, database := &guide{TB: t, dir: w.dir}, w.info.Load().Chain, dbtest.SQLite(t)
+	config := fmt.Sprintf(restoreConfig, r.URL, chain.ChainID, chain.RPCURL, chain.Token)
+	w.configure(strings.Replace(config, "127.0.0.1:0", devtest.FreeAddress(t), 1))
+	w.env = serveEnv(database)
+	w.serve()
 
 	d := w.draft("4900000")
 	d.Reference = "order-10017"
 	made := w.create(d)
-	tx := chainWorld.payer().mustTransfer(t, info.Merchant.Address, made.Invoice.TransferAmount, nil)
-	if err := await(ctx, func() bool {
-		got, err := w.api().Invoice(ctx, made.ID)
-		return err == nil && got.Status == apitypes.StatusPaid
-	}); err != nil {
-		t.Fatal(err)
-	}
-	r.await(ctx, string(apitypes.EventInvoicePaid), made.ID)
+	tx := w.chain.payer().mustTransfer(t, made.Invoice.MerchantAddress, made.Invoice.TransferAmount, nil)
+	w.awaitInvoice(made.ID, func(inv apitypes.Invoice) bool { return inv.Status == apitypes.StatusPaid })
+	r.await(w.ctx, string(apitypes.EventInvoicePaid), made.ID)
 
 	key := decoded[apitypes.KeySecretResponse](t, w.do(http.MethodPost, "/api/keys", `{"name":"guide","merchantId":"acme","scopes":["admin"]}`, "Content-Type", "application/json"), http.StatusCreated)
 	g.env = append(serveEnv(database), keyEnv+"="+operatorKey, "AUTH=Authorization: Bearer "+key.Secret, "QUITTANCE_API_KEY="+key.Secret,
@@ -122,7 +110,7 @@ func newGuide(t *testing.T) *guide {
 		"http://127.0.0.1:8080", base, "https://pay.example.com", base,
 		"from=2026-11-22&to=2026-11-23", "from="+day.Add(-24*time.Hour).Format(time.DateOnly)+"&to="+day.Add(48*time.Hour).Format(time.DateOnly),
 		"confirmedAfter=1795305600&confirmedBefore=1795392000", fmt.Sprintf("confirmedAfter=%d&confirmedBefore=%d", day.Unix()-86400, day.Unix()+2*86400),
-		"txHash=0x…", "txHash="+tx.Hex(), "from=0x…", "from="+info.Payer.Address,
+		"txHash=0x…", "txHash="+tx.Hex(), "from=0x…", "from="+w.chain.info.Load().Payer.Address,
 		"quittance payments ", "quittance payments --url "+base+" ", "quittance invoices ", "quittance invoices --url "+base+" ",
 		"quittance events ", "quittance events --url "+base+" ",
 	)

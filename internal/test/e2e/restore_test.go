@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
@@ -92,15 +91,6 @@ func runTool(w *world, name string, args ...string) {
 
 func serveEnv(database string) []string {
 	return []string{"ACME_SECRET=whsec_of_acme_shop", "DATABASE_URL=" + database}
-}
-
-// serve runs a service for the merchant acme on a database, and waits until it is ready.
-func (w *world) serve(config, database string, on dev.Info) *child {
-	w.Helper()
-	c := launchWith(w, serveEnv(database), "serve", "--config", config)
-	on.BaseURL, on.Merchant.ID, on.Chain.ChainKey = c.awaitURL(w), "acme", "testnet"
-	w.info.Store(&on)
-	return c
 }
 
 // TestExtraRestore loses a database. A backup is made while the service runs. Later an invoice is created and paid. The

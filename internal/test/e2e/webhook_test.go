@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -53,37 +51,28 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 const allowConfig = `
 listen: 127.0.0.1:0
 database: sqlite:%s
-merchants:
-  - {id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}
+merchants: [{id: acme, webhookUrl: "%s", webhookSecretEnv: ACME_SECRET}]
 webhooks: {allow: [%s]}
 ` + keySetting + `
 chains:
-  - {chainKey: testnet, idleInterval: 1s, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
+  - {chainKey: testnet, idleInterval: 1s, chainId: %d, rpc: ["%s"], finality: 2, tokens: [{currency: USDC, address: "%s"}]}
 `
 
 // TestExtraWebhookAllow checks that a service posts to its own machine only if the
 // configuration allows it.
 func TestExtraWebhookAllow(t *testing.T) {
 	t.Parallel()
-	chainWorld, _ := startWorld(t, "--block-time", quiet)
-	info := *chainWorld.info.Load()
-	r := newReceiver(t)
+	g, r := newServedWorld(t), newReceiver(t)
 	r.setSecret("whsec_of_acme_shop")
-	dir := t.TempDir()
-	w := &world{TB: t, dir: dir, http: withKey(chainWorld.http)}
+	g.env = []string{"ACME_SECRET=whsec_of_acme_shop"}
 	serve := func(allow string) *child {
-		file := filepath.Join(dir, "quittance.yaml")
-		text := fmt.Sprintf(allowConfig, filepath.Join(dir, "pay.db"), r.URL, allow, info.Chain.ChainID, info.Chain.RPCURL, "USDC", info.Chain.Token)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c := launchWith(t, []string{"ACME_SECRET=whsec_of_acme_shop"}, "serve", "--config", file)
-		w.info.Store(&dev.Info{BaseURL: c.awaitURL(t), Merchant: dev.MerchantInfo{ID: "acme", Address: info.Merchant.Address}, Chain: dev.ChainInfo{ChainKey: "testnet"}})
-		return c
+		on := g.info.Load().Chain
+		g.configure(fmt.Sprintf(allowConfig, filepath.Join(g.dir, "pay.db"), r.URL, allow, on.ChainID, on.RPCURL, on.Token))
+		return g.serve()
 	}
 	c := serve("10.0.0.0/8")
-	made := w.create(w.draft("4900000"))
-	got := w.awaitEvent(w.created(made.ID).ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts > 0 })
+	made := g.create(g.draft("4900000"))
+	got := g.awaitEvent(g.created(made.ID).ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts > 0 })
 	if a := got.Attempts[0]; a.StatusCode != 0 || !strings.Contains(a.Error, "webhooks.allow") {
 		t.Errorf("the attempt is %+v", a)
 	}
