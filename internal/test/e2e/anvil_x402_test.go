@@ -171,58 +171,6 @@ func (s *service) shop(a *agents, url, key string) string {
 	return a.sell("QUITTANCE_URL="+url, "QUITTANCE_API_KEY="+key, fmt.Sprintf("NETWORK=eip155:%d", anviltest.ChainID), "ASSET="+s.token, "PAY_TO="+s.till.Address)
 }
 
-// TestExtraX402 pays invoices and a merchant's resource with the unmodified packages of the x402
-// protocol from npm.
-func TestExtraX402(t *testing.T) {
-	t.Parallel()
-	s, a := newX402Service(t, dbtest.SQLite(t))
-	r := s.start()
-
-	made := s.create(r, 1_234_567)
-	url := r.url + "/x402/invoices/" + made.ID
-	paid := a.buy(1, url)[url]
-	if paid.Status != http.StatusOK || paid.Signed != 1 || paid.Settled == nil || !paid.Settled.Success || !strings.Contains(paid.Body, made.ID) {
-		t.Fatalf("an invoice was bought as %+v", paid)
-	}
-	again := a.buy(1, url)[url]
-	if again.Status != http.StatusOK || again.Signed != 0 || again.Requests != 1 {
-		t.Errorf("the paid invoice was bought again as %+v", again)
-	}
-	s.awaitPayment(r, made.ID, paid.Settled.Transaction, apitypes.PaymentConfirmed)
-
-	url = s.shop(a, r.url, s.merchantKey(r)) + "/forecast/oslo"
-	forecast := a.buy(1, url)[url]
-	if forecast.Status != http.StatusOK || forecast.Signed != 1 || forecast.Body != `{"city":"oslo","weather":"rain"}` || forecast.Settled == nil || !forecast.Settled.Success {
-		t.Fatalf("a forecast was bought as %+v", forecast)
-	}
-	inv := s.invoiceOf(r, url)
-	if inv.Amount != "10000" || inv.MerchantID != shopID {
-		t.Errorf("the invoice of the forecast is %+v", inv)
-	}
-	s.awaitPayment(r, inv.ID, forecast.Settled.Transaction, apitypes.PaymentConfirmed)
-	for _, typ := range []string{"invoice.created", "payment.received", "invoice.paid"} {
-		s.awaitEvent(typ, inv.ID)
-	}
-	if status, _ := s.get(r, "/x402/supported"); status != http.StatusOK {
-		t.Errorf("/x402/supported answered %d", status)
-	}
-}
-
-// invoiceOf returns the invoice with a reference.
-func (s *service) invoiceOf(r *replica, reference string) apitypes.Invoice {
-	s.Helper()
-	for inv, err := range s.api(r).Invoices(s.Context(), client.InvoiceFilter{MerchantID: shopID}) {
-		if err != nil {
-			s.Fatal(err)
-		}
-		if inv.Reference == reference {
-			return inv
-		}
-	}
-	s.Fatalf("no invoice has the reference %s", reference)
-	return apitypes.Invoice{}
-}
-
 // TestExtraX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
 // of a server that has the service as its facilitator. Each agent repeats its payment until it is
 // answered 200. No agent is charged twice, and every agent that paid gets an answer.

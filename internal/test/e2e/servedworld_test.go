@@ -2,19 +2,15 @@ package e2e
 
 import (
 	"context"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum"
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/dev"
 )
 
@@ -65,26 +61,6 @@ func (s *servedWorld) serve() *child {
 	info.BaseURL, info.Chain.ChainKey = c.awaitURL(s), "testnet"
 	s.info.Store(&info)
 	return c
-}
-
-// balance returns an account's tokens.
-func (s *servedWorld) balance(of string) *big.Int {
-	s.Helper()
-	at := common.HexToAddress(s.info.Load().Chain.Token)
-	node, err := s.chain.payer().node(s.ctx)
-	if err != nil {
-		s.Fatal(err)
-	}
-	token := contracts.NewTestUSDC()
-	text, err := node.CallContract(s.ctx, ethereum.CallMsg{To: &at, Data: token.PackBalanceOf(common.HexToAddress(of))}, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	n, err := token.UnpackBalanceOf(text)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return n
 }
 
 // awaitInvoice waits until an invoice meets a condition, and returns it.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/dev"
 )
@@ -194,4 +196,28 @@ func within(tb testing.TB, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(tb.Context(), limit)
 	tb.Cleanup(cancel)
 	return ctx
+}
+
+// authorize returns the body of a request that pays an invoice by an authorization of the wallet's account, with the
+// invoice's on-chain id as nonce.
+func (a *wallet) authorize(tb testing.TB, made apitypes.CreateInvoiceResponse) string {
+	tb.Helper()
+	auth := contracts.Authorization{
+		From: a.address, To: common.HexToAddress(cmp.Or(made.Invoice.DepositAddress, made.Invoice.MerchantAddress)), Value: units(tb, made.Invoice.Amount),
+		ValidAfter: new(big.Int), ValidBefore: big.NewInt(time.Now().Add(10 * time.Minute).Unix()), Nonce: common.HexToHash(made.OnChainInvoiceID),
+	}
+	chain := a.info().Chain
+	signature, err := auth.Sign(contracts.TestUSDCDomain(new(big.Int).SetUint64(chain.ChainID), common.HexToAddress(chain.Token)), a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return fmt.Sprintf(`{
+  "from": %q,
+  "to": %q,
+  "value": %q,
+  "validAfter": 0,
+  "validBefore": %s,
+  "nonce": %q,
+  "signature": "%#x"
+}`, auth.From.Hex(), auth.To.Hex(), auth.Value.String(), auth.ValidBefore, auth.Nonce.Hex(), signature.Bytes())
 }
