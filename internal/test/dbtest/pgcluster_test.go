@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,69 +81,6 @@ func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
 	}
 }
 
-func TestPostgresIsNewEnough(t *testing.T) {
-	conn := connect(t, Postgres(t))
-	if v := query[int](t, conn, `SELECT current_setting('server_version_num')::int`); v < minMajor*10_000 {
-		t.Errorf("server_version_num = %d, want at least %d", v, minMajor*10_000)
-	}
-	t.Logf("PostgreSQL %s", query[string](t, conn, `SHOW server_version`))
-}
-
-func TestExtraClusterSurvivesItsPlugBeingPulled(t *testing.T) {
-	t.Parallel()
-	c, err := StartCluster(t.Context(), Options{Fsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopped := false
-	stop := func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-
-	conn := connect(t, c.DSN("postgres"))
-	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
-		if v := query[string](t, conn, "SHOW "+name); v != "on" {
-			t.Errorf("with Fsync, %s = %s, want on", name, v)
-		}
-	}
-	run(t, conn, `CREATE TABLE kept (n int)`)
-	run(t, conn, `INSERT INTO kept VALUES (42)`)
-
-	if err := c.Kill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), `SELECT 1`); err == nil {
-		t.Error("a connection works after Kill")
-	}
-	if err := ping(t, c.DSN("postgres")); err == nil {
-		t.Error("the server accepts connections after Kill")
-	}
-
-	for _, when := range []string{"after Kill", "while it runs"} {
-		if err := c.Restart(t.Context()); err != nil {
-			t.Fatalf("Restart %s: %v", when, err)
-		}
-		if n := query[int](t, connect(t, c.DSN("postgres")), `SELECT n FROM kept`); n != 42 {
-			t.Errorf("Restart %s: a committed row is %d, want 42", when, n)
-		}
-	}
-
-	stop()
-	if err := ping(t, c.DSN("postgres")); err == nil {
-		t.Error("the server accepts connections after Stop")
-	}
-	if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("after Stop, looking for %s gives %v, want that it does not exist", c.dir, err)
-	}
-}
-
 func TestExtraClusterWithoutFsync(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
@@ -167,28 +103,6 @@ func TestExtraClusterWithoutFsync(t *testing.T) {
 	}
 	if got, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || !slices.Equal(got, []string{"a", "B"}) {
 		t.Errorf("sorted text = %v, %v, want [a B]", got, err)
-	}
-}
-
-func TestStartClusterGivesUpWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if c, err := StartCluster(ctx, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("StartCluster with a cancelled context gives %v, %v, want context.Canceled", c, err)
-	}
-}
-
-func TestMajorVersion(t *testing.T) {
-	for text, want := range map[string]int{
-		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": 15,
-		"postgres (PostgreSQL) 18beta1\n":                        18,
-		"postgres (PostgreSQL) 17":                               17,
-		"postgres (PostgreSQL) devel":                            0,
-		"":                                                       0,
-	} {
-		if got := majorVersion(text); got != want {
-			t.Errorf("majorVersion(%q) = %d, want %d", text, got, want)
-		}
 	}
 }
 
