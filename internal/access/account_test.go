@@ -77,6 +77,11 @@ func TestAccount(t *testing.T) {
 			t.Errorf("the sessions began by %v", by)
 		}
 
+		w.at = w.at.Add(access.ConfirmedFor)
+		if _, err := w.RemoveAccount(ctx, ada); !errors.Is(err, access.ErrUnconfirmed) {
+			t.Errorf("removed by a session that is no longer confirmed: %v", err)
+		}
+		w.at = w.at.Add(-access.ConfirmedFor)
 		if a, err := w.RemoveAccount(ctx, ada); err != nil || a.Subject != "1" {
 			t.Errorf("removed: %+v, %v", a, err)
 		}
@@ -162,12 +167,16 @@ func TestAccountOfFormerPerson(t *testing.T) {
 		if _, err := w.byProvider("2"); !errors.Is(err, access.ErrAccount) || accounts() != 2 {
 			t.Errorf("without a membership: %v", err)
 		}
-		if s := w.member(owner, "bob@example.com"); accounts() != 1 {
+		if s := w.member(owner, "bob@example.com"); accounts() != 0 { // nor has eve, who has left
 			t.Error("a person who is invited again has the account of before")
-		} else if s = connect(s, "3"); accounts() != 1 { // of eve, who has left
+		} else if s = connect(s, "3"); accounts() != 1 {
 			t.Errorf("there are %d accounts", accounts())
 		} else if got, err := w.byProvider("3"); err != nil || got.PersonID != s.PersonID {
 			t.Errorf("signed in: %+v, %v", got, err)
+		}
+		ended, err := access.NewReader(store).AuditEntries(ctx, access.AuditFilter{Action: access.ActionAccountRemove, Limit: 9})
+		if err != nil || len(ended) != 3 {
+			t.Errorf("the audit log has %d ended accounts, %v; want the 3", len(ended), err)
 		}
 		w.adds(w.find(w.mailed("bob@example.com")), newDevice(t))
 		if s, err := w.byProvider("3"); err != nil || s.Confirmed(w.at) {

@@ -243,6 +243,9 @@ func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (p
 	if err != nil || len(all) > 0 {
 		return p, len(all), err
 	}
+	if err := endFormerAccounts(ctx, tx, i.MerchantID, m.now()); err != nil {
+		return p, 0, err
+	}
 	forgotten, err := forgetSignIns(ctx, tx, p.ID)
 	if err != nil {
 		return p, 0, err

@@ -306,10 +306,10 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 			}
 		}
 		var c Change
-		if record, c, err = revokeKey(ctx, tx, found, m.now()); err != nil {
-			return Change{}, err
+		if record, c, err = revokeKey(ctx, tx, found, m.now()); err != nil || found.PersonID == "" {
+			return c, err
 		}
-		return c, removeFormer(ctx, tx, "accounts", m.now())
+		return c, endFormerAccounts(ctx, tx, found.MerchantID, m.now())
 	})
 	if err != nil {
 		return Record{}, fmt.Errorf("revoke key: %w", err)

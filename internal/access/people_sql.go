@@ -31,16 +31,27 @@ func (q Reader) PersonWithPasskeys(ctx context.Context, id string) (Person, []Pa
 	return p, keys, err
 }
 
+// ofFormer selects the rows of people without an active membership at the time $1.
+var ofFormer = " WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE person_id IS NOT NULL AND " + activeAt("$1") + ")"
+
 // RemoveFormerPasskeys deletes the passkeys of people without an active membership.
 func RemoveFormerPasskeys(ctx context.Context, tx *db.Tx, now time.Time) error {
-	return removeFormer(ctx, tx, "passkeys", now)
+	_, err := tx.Exec(ctx, "DELETE FROM passkeys"+ofFormer, now.Unix())
+	return err
 }
 
-// removeFormer deletes the rows of a table of people without an active membership.
-func removeFormer(ctx context.Context, tx *db.Tx, table string, now time.Time) error {
-	_, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE person_id IS NOT NULL AND "+activeAt("$1")+")",
-		now.Unix())
-	return err
+// endFormerAccounts deletes the accounts of people without an active membership, and writes that to the audit log of the
+// merchant that made them former ones, or else of the operator.
+func endFormerAccounts(ctx context.Context, tx *db.Tx, merchantID string, now time.Time) error {
+	ended, err := db.QueryAll(ctx, tx, accountTable.Scan, "DELETE FROM accounts"+ofFormer+" RETURNING "+accountTable.List(), now.Unix())
+	if err != nil {
+		return err
+	}
+	entries := make([]Entry, len(ended))
+	for i, a := range ended {
+		entries[i] = NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionAccountRemove, Object: a.PersonID, Before: a})
+	}
+	return AppendAudit(ctx, tx, entries...)
 }
 
 // personByEmail returns the person with an e-mail address in lower case, or ErrNotFound.
@@ -94,12 +105,9 @@ func lockPerson(ctx context.Context, tx *db.Tx, id string) error {
 	return err
 }
 
-// forgetSignIns deletes the account, passkeys, sessions and links of a person, and returns the passkeys.
+// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys.
 func forgetSignIns(ctx context.Context, tx *db.Tx, personID string) ([]Passkey, error) {
 	if err := endOtherSessions(ctx, tx, Session{PersonID: personID}); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, "DELETE FROM accounts WHERE person_id = $1", personID); err != nil {
 		return nil, err
 	}
 	return db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -138,13 +137,10 @@ func (m *SessionManager) AddAccount(ctx context.Context, s Session, a Account) e
 	}
 	a.PersonID, a.ConnectedAt = s.PersonID, m.now()
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if err := lockPerson(ctx, tx, s.PersonID); err != nil { // a passkey that is being added unconfirms the session
+		if err := m.wantConfirmed(ctx, tx, s); err != nil {
 			return err
 		}
-		if own, err := findSession(ctx, tx, s.ID); err != nil || !own.Confirmed(m.now()) {
-			return cmp.Or(err, ErrUnconfirmed)
-		}
-		if err := removeFormer(ctx, tx, "accounts", m.now()); err != nil { // the person may have had another address
+		if err := endFormerAccounts(ctx, tx, "", m.now()); err != nil { // the person may have had another address
 			return err
 		}
 		if err := insertAccount(ctx, tx, a); err != nil {
@@ -154,10 +150,26 @@ func (m *SessionManager) AddAccount(ctx context.Context, s Session, a Account) e
 	})
 }
 
-// RemoveAccount deletes the account of the person of a session, ends the person's other sessions, and returns the
-// account. The error is db.ErrNotFound if the person has none.
+// wantConfirmed returns ErrUnconfirmed unless the session is still confirmed. No passkey of its person is added before
+// the transaction ends, which would end the confirmation.
+func (m *SessionManager) wantConfirmed(ctx context.Context, tx *db.Tx, s Session) error {
+	if err := lockPerson(ctx, tx, s.PersonID); err != nil {
+		return err
+	}
+	own, err := findSession(ctx, tx, s.ID)
+	if err == nil && !own.Confirmed(m.now()) {
+		err = ErrUnconfirmed
+	}
+	return err
+}
+
+// RemoveAccount deletes the account of the person of a session, which must still be confirmed, ends the person's other
+// sessions, and returns the account. The error is db.ErrNotFound if the person has none, ErrUnconfirmed or an internal one.
 func (m *SessionManager) RemoveAccount(ctx context.Context, s Session) (a Account, err error) {
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := m.wantConfirmed(ctx, tx, s); err != nil {
+			return err
+		}
 		if a, err = deleteAccount(ctx, tx, s.PersonID); err != nil {
 			return err
 		}

@@ -92,6 +92,9 @@ func New(cfg Config) *Provider {
 // Name returns the name that people know.
 func (p *Provider) Name() string { return p.cfg.Name }
 
+// Issuer returns the address that names the provider in accounts.
+func (p *Provider) Issuer() string { return p.cfg.Issuer }
+
 // Flow is the secret of a sign-in that has begun, which only the browser that began it may have. State, nonce
 // and PKCE verifier are hashes of it.
 type Flow string

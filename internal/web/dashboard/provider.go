@@ -112,6 +112,8 @@ func (d *Dashboard) endProvider(w http.ResponseWriter, r *http.Request) error {
 		if old && account.SignedInAt.Unix() > 0 { // not every provider says when
 			err = errNotFresh
 		}
+		r = r.Clone(r.Context())
+		r.URL = &url.URL{Path: "/dashboard/sessions"} // where a person signs in again, without the code
 		d.WithSession(d.serve(func(w http.ResponseWriter, r *http.Request) error {
 			hideToken(w)
 			return d.addAccount(w, r, account, err)
@@ -142,8 +144,7 @@ func (d *Dashboard) addAccount(w http.ResponseWriter, r *http.Request, account i
 		err = d.cfg.Sessions.AddAccount(r.Context(), visitOf(r).session, access.Account{Issuer: account.Issuer, Subject: account.Subject, Name: d.cfg.Provider.Name()})
 	}
 	if errors.Is(err, access.ErrUnconfirmed) {
-		d.redirect(w, r, "/dashboard/confirm", "next", visitOf(r).Link("/dashboard/sessions"))
-		return nil
+		return d.askToConfirm(w, r)
 	}
 	if err != nil {
 		return d.refuseProvider(w, r, access.ToAdd, err)
@@ -153,9 +154,18 @@ func (d *Dashboard) addAccount(w http.ResponseWriter, r *http.Request, account i
 	return nil
 }
 
+// askToConfirm leads to the page that confirms the session, and back to the page of sessions.
+func (d *Dashboard) askToConfirm(w http.ResponseWriter, r *http.Request) error {
+	d.redirect(w, r, "/dashboard/confirm", "next", visitOf(r).Link("/dashboard/sessions"))
+	return nil
+}
+
 // removeAccount disconnects the person's account.
 func (d *Dashboard) removeAccount(w http.ResponseWriter, r *http.Request) error {
 	a, err := d.cfg.Sessions.RemoveAccount(r.Context(), visitOf(r).session)
+	if errors.Is(err, access.ErrUnconfirmed) { // since the request began
+		return d.askToConfirm(w, r)
+	}
 	if err != nil {
 		return err
 	}

@@ -200,6 +200,13 @@ func TestFlow(t *testing.T) {
 		p.get("/dashboard/sessions").want(t, http.StatusOK, "Connect an account")
 	}
 	attacker.open(attacker.begins()).want(t, http.StatusOK, "Example Connected")
+
+	own = answerTo(victim, victim.begins())
+	plant(victim, &http.Cookie{Name: session, Value: "ended", Path: "/"})
+	victim.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if to := victim.get(own).want(t, http.StatusSeeOther).header.Get("Location"); to != "/dashboard/sign-in?next=%2Fdashboard%2Fsessions" {
+		t.Errorf("the answer to an ended session leads to %s", to)
+	}
 }
 
 // TestFlowCookie looks at the cookies of a sign-in by HTTPS and by HTTP.

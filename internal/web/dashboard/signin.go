@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
@@ -148,7 +149,8 @@ type confirmForm struct {
 	signInForm
 	Email    string // of a person without a key, or empty
 	Stranded bool   // the person has passkeys, but none of this host name
-	Accounts []access.Account
+	// Connected reports whether the person has an account of today's provider.
+	Connected bool
 }
 
 func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmForm, err error) {
@@ -167,9 +169,13 @@ func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmFo
 		}
 		form.Passkey = len(own) > 0 && d.cfg.Sessions.CanUse(own)
 		form.Stranded = len(own) > 0 && !form.Passkey
-		if form.Accounts, err = d.cfg.Sessions.Accounts(r.Context(), v.session); err != nil {
+		accounts, err := d.cfg.Sessions.Accounts(r.Context(), v.session)
+		if err != nil {
 			return form, err
 		}
+		form.Connected = slices.ContainsFunc(accounts, func(a access.Account) bool {
+			return d.cfg.Provider != nil && a.Issuer == d.cfg.Provider.Issuer()
+		})
 	}
 	return form, nil
 }
