@@ -58,11 +58,10 @@ type replica struct {
 	url string
 }
 
-// newService sets up a service on a database. chains are further entries of the
-// configuration's chains, in YAML, with NODE for the node's address.
-func newService(tb testing.TB, database string, o anviltest.Options, chains ...string) *service {
+// newService sets up a service on a database, and a chain with a block a second.
+func newService(tb testing.TB, database string) *service {
 	tb.Helper()
-	a := anviltest.Start(tb, o)
+	a := anviltest.Start(tb, anviltest.Options{BlockTime: time.Second})
 	s := &service{
 		TB: tb, chain: a, admin: a.Accounts[0], till: a.Accounts[1], payer: a.Accounts[2], relay: a.Accounts[3],
 		merchant: newReceiver(tb), patience: patience,
@@ -75,7 +74,7 @@ func newService(tb testing.TB, database string, o anviltest.Options, chains ...s
 	s.token = deployToken(tb, a)
 	a.Send(tb, s.admin, s.token, "mint(address,uint256)", s.payer.Address, "1000000000000")
 	s.registry = s.deploy()
-	s.configure(database, chains)
+	s.configure(database)
 	return s
 }
 
@@ -103,20 +102,8 @@ func (s *service) deploy() string {
 	return registry
 }
 
-// entry is the entry of the chain anvil in the configuration.
-const entry = `
-  - chainKey: %s
-    idleInterval: 1s
-    chainId: %d
-    rpc: [ws://%s, http://%[3]s]
-    finality: %d
-    tokens: [{currency: USDC, address: %s, decimals: 6}]
-    registry: %s
-    operatorKeyEnv: %s
-`
-
 // configure writes the configuration.
-func (s *service) configure(database string, chains []string) {
+func (s *service) configure(database string) {
 	s.Helper()
 	dir := s.TempDir()
 	secret := filepath.Join(dir, "secret")
@@ -136,9 +123,17 @@ providers:
     secretEnv: %s
     chains: {ANVIL: anvil}
     currencies: {USD: USDC}
-chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
-		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, s.registry, operatorEnv) +
-		strings.Join(chains, "")
+chains:
+  - chainKey: anvil
+    idleInterval: 1s
+    chainId: %d
+    rpc: [ws://%s, http://%[7]s]
+    finality: %d
+    tokens: [{currency: USDC, address: %s, decimals: 6}]
+    registry: %s
+    operatorKeyEnv: %s
+`, database, shopID, s.merchant.URL, secret, providerEnv,
+		anviltest.ChainID, s.chain.Endpoint, finality, s.token, s.registry, operatorEnv)
 	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // every way, so the node and the wallet share no code with the service.
 func TestExtraAnvil(t *testing.T) {
 	t.Parallel()
-	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.Postgres(t))
 	r := s.start()
 
 	// The expected events of each invoice, and its status in the registry.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
@@ -30,7 +29,7 @@ var previous = flag.String("previous", "", "the commit that TestExtraRollingUpgr
 func TestExtraRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := buildPrevious(t)
-	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.Postgres(t))
 	// The responses are not checked: openapi.yaml describes the responses of this version.
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -134,7 +134,7 @@ func (a *agents) sell(env ...string) string {
 // payer.
 func newX402Service(tb testing.TB, database string) (*service, *agents) {
 	tb.Helper()
-	s := newService(tb, database, anviltest.Options{BlockTime: time.Second})
+	s := newService(tb, database)
 	text, err := os.ReadFile(s.config)
 	if err != nil {
 		tb.Fatal(err)

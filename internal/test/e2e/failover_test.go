@@ -12,7 +12,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -39,7 +38,7 @@ func TestExtraFailover(t *testing.T) {
 	t.Cleanup(cancel)
 	primary, standby := startPair(ctx, t)
 	// The first host is read-only, and is skipped.
-	s := newService(t, dbtest.HostsDSN("postgres", standby, primary), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.HostsDSN("postgres", standby, primary))
 	replicas := []*replica{s.start(), s.start()}
 	orders := s.takeOrders(replicas...)
 	wantTypes := make(map[string][]string)

@@ -20,7 +20,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -39,7 +38,7 @@ const (
 // twice, each event arrives once, and no transaction is sent twice.
 func TestExtraKilledReplicas(t *testing.T) {
 	t.Parallel()
-	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.MigratedPostgres(t))
 	before := s.nonce()
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	p := newProxy(t, replicas)
