@@ -4,6 +4,54 @@ package apitypes
 
 import "encoding/json"
 
+// Defines values for ApprovalKind.
+const (
+	ApprovalOfMember ApprovalKind = "member"
+	ApprovalOfPolicy ApprovalKind = "policy"
+	ApprovalOfRefund ApprovalKind = "refund"
+)
+
+// Valid indicates whether the value is a known member of the ApprovalKind enum.
+func (e ApprovalKind) Valid() bool {
+	switch e {
+	case ApprovalOfMember:
+		return true
+	case ApprovalOfPolicy:
+		return true
+	case ApprovalOfRefund:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ApprovalState.
+const (
+	ApprovalApproved  ApprovalState = "approved"
+	ApprovalExpired   ApprovalState = "expired"
+	ApprovalRefused   ApprovalState = "refused"
+	ApprovalRequested ApprovalState = "requested"
+	ApprovalUsed      ApprovalState = "used"
+)
+
+// Valid indicates whether the value is a known member of the ApprovalState enum.
+func (e ApprovalState) Valid() bool {
+	switch e {
+	case ApprovalApproved:
+		return true
+	case ApprovalExpired:
+		return true
+	case ApprovalRefused:
+		return true
+	case ApprovalRequested:
+		return true
+	case ApprovalUsed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttributionMethod.
 const (
 	ByAmount         AttributionMethod = "amount"
@@ -206,6 +254,7 @@ func (e ErasureStatus) Valid() bool {
 const (
 	CodeAlreadyAttributed     ErrorCode = "already_attributed"
 	CodeAlreadyDecided        ErrorCode = "already_decided"
+	CodeApprovalRequired      ErrorCode = "approval_required"
 	CodeAuthorizationRefused  ErrorCode = "authorization_refused"
 	CodeBodyTooLarge          ErrorCode = "body_too_large"
 	CodeChainBehind           ErrorCode = "chain_behind"
@@ -265,6 +314,8 @@ func (e ErrorCode) Valid() bool {
 	case CodeAlreadyAttributed:
 		return true
 	case CodeAlreadyDecided:
+		return true
+	case CodeApprovalRequired:
 		return true
 	case CodeAuthorizationRefused:
 		return true
@@ -774,6 +825,76 @@ type AllowedAddress struct {
 
 // Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
 type Amount = string
+
+// Approval A request that several people approve an action.
+type Approval struct {
+	ID string `json:"id"`
+
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId"`
+
+	// Kind What is to be approved. More kinds may be added.
+	Kind ApprovalKind `json:"kind"`
+
+	// Subject The exact action, as a text of JSON. Amounts are in minor units.
+	Subject string `json:"subject"`
+
+	// State `requested` and `approved` last until `expiresAt`; `used` means that the action was made. An `approved` request no
+	// longer suffices if people who approved it may not approve any more.
+	State ApprovalState `json:"state"`
+
+	// People How many people must approve.
+	People int `json:"people"`
+
+	// RequestedBy The name of the key or of the person that asked.
+	RequestedBy string `json:"requestedBy"`
+
+	// RequestedAt Unix seconds.
+	RequestedAt Time `json:"requestedAt"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt Time `json:"expiresAt"`
+
+	// UsedAt Unix seconds.
+	UsedAt Time `json:"usedAt,omitempty"`
+}
+
+// ApprovalKind What is to be approved. More kinds may be added.
+type ApprovalKind string
+
+// ApprovalList defines model for ApprovalList.
+type ApprovalList struct {
+	Approvals []Approval `json:"approvals"`
+
+	// NextCursor Present if there are more requests.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// ApprovalResponse defines model for ApprovalResponse.
+type ApprovalResponse struct {
+	// Approval A request that several people approve an action.
+	Approval Approval       `json:"approval"`
+	Votes    []ApprovalVote `json:"votes"`
+
+	// Approvers The names of the people who may approve.
+	Approvers []string `json:"approvers"`
+}
+
+// ApprovalState `requested` and `approved` last until `expiresAt`; `used` means that the action was made. An `approved` request no
+// longer suffices if people who approved it may not approve any more.
+type ApprovalState string
+
+// ApprovalVote What a person decided.
+type ApprovalVote struct {
+	Name     string `json:"name"`
+	Approves bool   `json:"approves"`
+
+	// Counts Whether the person may still approve.
+	Counts bool `json:"counts"`
+
+	// At Unix seconds.
+	At Time `json:"at"`
+}
 
 // ApproveRefundRequest defines model for ApproveRefundRequest.
 type ApproveRefundRequest struct {
@@ -2613,6 +2734,9 @@ type Problem struct {
 	// parameter or header.
 	Field     string    `json:"field,omitempty"`
 	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
+
+	// ApprovalID With `approval_required`: the request for approval.
+	ApprovalID string `json:"approvalId,omitempty"`
 
 	// Reason With `authorization_refused`: why. `docs/payments.md` has the list, which may grow. With `cursor_gone`: `restored`
 	// if the database was restored from a backup, `replaced` if the cursor is of another database, `removed` if the

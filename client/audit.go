@@ -28,3 +28,28 @@ func (c *Client) AuditEntries(ctx context.Context, f AuditFilter) iter.Seq2[apit
 		return page.Entries, page.NextCursor
 	})
 }
+
+// ApprovalFilter selects requests for approval. The zero value selects all.
+type ApprovalFilter struct {
+	MerchantID string
+	State      apitypes.ApprovalState
+	PageSize   int // requests per page, 1 to 200; 0 means the service's default
+}
+
+// Approvals lists requests for approval, newest first. It requests pages as needed, and ends after an error.
+func (c *Client) Approvals(ctx context.Context, f ApprovalFilter) iter.Seq2[apitypes.Approval, error] {
+	query := make(url.Values)
+	set(query, "merchantId", f.MerchantID)
+	set(query, "state", string(f.State))
+	return list(ctx, c, c.path("api/approvals"), query, f.PageSize, func(page apitypes.ApprovalList) ([]apitypes.Approval, string) {
+		return page.Approvals, page.NextCursor
+	})
+}
+
+// Approval returns a request for approval, which the Problem of an error with [apitypes.CodeApprovalRequired] names, with
+// its votes. The error's code is [apitypes.CodeNotFound] if the id is unknown.
+func (c *Client) Approval(ctx context.Context, id string) (apitypes.ApprovalResponse, error) {
+	var answer apitypes.ApprovalResponse
+	err := c.get(ctx, c.path("api/approvals", id), &answer, is("approval", id, &answer.Approval.ID))
+	return answer, err
+}

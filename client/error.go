@@ -87,7 +87,8 @@ func invalid(response *http.Response, reason string) *InvalidResponseError {
 type Error struct {
 	// Problem has the Status, the Code, which is empty if a proxy answered, the invalid Field with
 	// [apitypes.CodeInvalidField], a Detail for people, the RequestID to give to the operator of the service, and
-	// additions for some codes: the InvoiceID that has the reference with [apitypes.CodeReferenceTaken], or the Reason.
+	// additions for some codes: the InvoiceID that has the reference with [apitypes.CodeReferenceTaken], the ApprovalID
+	// with [apitypes.CodeApprovalRequired], or the Reason.
 	apitypes.Problem
 	// RetryAfter is the time to wait before a retry, or 0 if the service did not send one.
 	RetryAfter time.Duration

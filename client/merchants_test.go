@@ -34,6 +34,10 @@ func TestMerchantRequests(t *testing.T) {
 			answer = `{"merchants":[{"id":"acme"},{"id":"beta"}]}`
 		case r.URL.Path == "/api/audit":
 			answer = `{"entries":[{"seq":2},{"seq":1}]}`
+		case r.URL.Path == "/api/approvals":
+			answer = `{"approvals":[{"id":"apr_1"}]}`
+		case strings.HasPrefix(r.URL.Path, "/api/approvals/"):
+			answer = `{"approval":{"id":"apr_1"},"votes":[],"approvers":[]}`
 		case r.URL.Path == "/api/requests":
 			answer = `{"requests":[{"id":"log_1"}]}`
 		}
@@ -76,6 +80,15 @@ func TestMerchantRequests(t *testing.T) {
 		}
 		listed++
 	}
+	for a, err := range c.Approvals(ctx, client.ApprovalFilter{MerchantID: "acme", State: apitypes.ApprovalRequested}) {
+		if err != nil || a.ID == "" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		listed++
+	}
+	if a, err := c.Approval(ctx, "apr_1"); err != nil || a.Approval.ID != "apr_1" {
+		t.Errorf("%+v, %v", a, err)
+	}
 	for r, err := range c.Requests(ctx, client.RequestFilter{KeyID: "key_1", Status: "failed", PageSize: 2}) {
 		if err != nil || r.ID == "" {
 			t.Errorf("%+v, %v", r, err)
@@ -90,9 +103,10 @@ func TestMerchantRequests(t *testing.T) {
 		"GET /api/merchants/acme/logo  ", "DELETE /api/merchants/acme/logo  ",
 		"GET /api/merchants/acme  ", "GET /api/merchants/beta  ", "GET /api/merchants?limit=2  ",
 		"GET /api/audit?action=endpoint.update&merchantId=acme&since=7  ",
+		"GET /api/approvals?merchantId=acme&state=requested  ", "GET /api/approvals/apr_1  ",
 		"GET /api/requests?keyId=key_1&limit=2&status=failed  ",
 	}
-	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 5 {
+	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 6 {
 		t.Errorf("listed %d, sent\n%s\nwant\n%s", listed, got, strings.Join(want, "\n"))
 	}
 }

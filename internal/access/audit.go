@@ -126,6 +126,11 @@ const (
 	ActionDepositSwept      Action = "deposit.swept"
 	ActionAuditArchive      Action = "audit.archive"
 	ActionMerchantQuotas    Action = "merchant.quotas"
+	ActionApprovalPolicy    Action = "approval.policy"
+	ActionApprovalRequest   Action = "approval.request"
+	ActionApprovalApprove   Action = "approval.approve"
+	ActionApprovalRefuse    Action = "approval.refuse"
+	ActionApprovalUse       Action = "approval.use"
 )
 
 // Limits of an entry's fields, in bytes.

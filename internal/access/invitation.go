@@ -57,7 +57,7 @@ type Invitation struct {
 // Invite stores an invitation, in place of an earlier one of the address by the merchant, and returns its
 // token, which only a mail to its address may contain. The invitation has an address, a name, a merchant and
 // scopes. Errors are *invoice.FieldError, *ScopeError, ErrTooManyInvitations, db.ErrNotFound without such a
-// merchant, and internal ones.
+// merchant, *ApprovalRequiredError, and internal ones.
 func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation) (_ Invitation, token string, err error) {
 	if missing := (i.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
 		return i, "", &ScopeError{Missing: missing}
@@ -78,6 +78,15 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 	i.ID, i.Email, i.KeyID, i.ParentKeys = m.ids.New(PrefixInvitation), strings.ToLower(i.Email), by.KeyID, by.ParentKeys
 	i.CreatedAt, i.ExpiresAt = now, by.CapExpiry(now.Add(InvitationLifetime))
 	return i, token, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		var used []Entry
+		if MayApprove(i.Scopes) {
+			if err := LockKeys(ctx, tx); err != nil { // a policy that is being set ends the invitations that it sees
+				return err
+			}
+			if used, err = WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{i.Email, i.Name, i.Scopes.String()}}); err != nil {
+				return err
+			}
+		}
 		open, err := invitations(ctx, tx, i.MerchantID, now, MaxInvitations)
 		if err != nil {
 			return err
@@ -91,8 +100,15 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		if err := insertInvitation(ctx, tx, i, sessionHash(token)); err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, invitationEntry(ctx, ActionInvite, i, now))
+		return AppendAudit(ctx, tx, append(used, invitationEntry(ctx, ActionInvite, i, now))...)
 	})
+}
+
+// member is an invitation as people see it who approve it.
+type member struct {
+	Email  string `json:"email"`
+	Name   string `json:"name"`
+	Scopes string `json:"scopes"`
 }
 
 // Invitations returns the open invitations of a merchant that the principal may see, or of the operator,

@@ -161,8 +161,8 @@ func takeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Ti
 		token.text(), now.Unix())
 }
 
-// cleanSessions deletes up to limit sessions that have ended, and up to limit links, invitations and uses
-// of passkeys that have expired.
+// cleanSessions deletes up to limit sessions that have ended, up to limit links, invitations and uses
+// of passkeys that have expired, and up to limit old requests for approval.
 func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
 	idle := now.Add(-SessionIdle)
 	return s.Update(ctx, func(tx *db.Tx) error {
@@ -174,7 +174,8 @@ func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) erro
 				return err
 			}
 		}
-		return nil
+		_, err := tx.Exec(ctx, "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at <= $1 LIMIT $2)", now.Add(-ApprovalKept).Unix(), limit)
+		return err
 	})
 }
 
@@ -205,9 +206,10 @@ func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 	return err
 }
 
-// EndSessions ends all sessions, sign-in links, invitations and uses of passkeys, and disconnects all accounts.
+// EndSessions ends all sessions, sign-in links, invitations, uses of passkeys and requests for approval, which may have been
+// used since a backup, and disconnects all accounts.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
-	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies", "accounts"} {
+	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies", "accounts", "approvals"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {
 			return fmt.Errorf("end the %s: %w", table, err)
 		}

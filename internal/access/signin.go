@@ -263,7 +263,7 @@ func (m *SessionManager) SetLanguage(ctx context.Context, s Session, language st
 	return setSessionLanguage(ctx, m.cfg.Store, s.ID, language)
 }
 
-// Clean deletes sessions and links that have ended by a time, which must not jump forward.
+// Clean deletes sessions, links and old requests for approval that have ended by a time, which must not jump forward.
 func (m *SessionManager) Clean(ctx context.Context, now time.Time) error {
 	return cleanSessions(ctx, m.cfg.Store, now.UTC(), sessionCleanBatch)
 }

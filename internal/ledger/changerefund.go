@@ -23,7 +23,8 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 
 // ApproveRefund approves the address that a payer named without a signature. The caller repeats the
 // address, so that the merchant approves the one that it has seen. Repeating it has no effect. It
-// returns the errors of CancelRefund, and *invoice.FieldError if the address receives payments.
+// returns the errors of CancelRefund, *access.ApprovalRequiredError, and *invoice.FieldError if the address receives
+// payments.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Approve(to, s.conf.Confirmed())
@@ -70,6 +71,13 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox, action access.Action, was, r invoice.RefundRecord) error {
 	if action == access.ActionRefundApprove {
 		if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
+			return err
+		}
+		p, err := NewReader(tx).Payment(ctx, r.PaymentID)
+		if err != nil {
+			return err
+		}
+		if err := s.wantRefundApproval(ctx, tx, out, r, p, true); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 //
 // Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if a person
 // dismissed the payment or waived the rest of its invoice, *UsedError, ErrRefundExceeds,
-// ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
+// ErrTooManyRefunds, ErrIdempotencyMismatch, *invoice.FieldError and *access.ApprovalRequiredError.
 func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
 	found, err := NewReader(s.conf.Store).Payment(ctx, req.PaymentID)
 	if err != nil {
@@ -102,6 +102,9 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 		}
 	}
 	if r, err = s.buildRefund(ctx, tx, req, p); err != nil {
+		return r, err
+	}
+	if err := s.wantRefundApproval(ctx, tx, out, r, p, false); err != nil {
 		return r, err
 	}
 	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{

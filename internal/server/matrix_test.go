@@ -70,7 +70,8 @@ var matrix = map[string]matrixRow{
 	"POST /api/events/redeliver":                                 {body: `{"failedOnly":true{merchant}}`, status: 200},
 	"POST /api/events/{id}/redeliver":                            {status: 409}, // it is pending
 	"GET /api/audit":                                             {status: 200},
-	"GET /api/operator/status":                                   {status: 403}, "GET /api/operator/merchants": {status: 403}, // only for the operator
+	"GET /api/approvals":                                         {status: 200}, "GET /api/approvals/{id}": {status: 200},
+	"GET /api/operator/status": {status: 403}, "GET /api/operator/merchants": {status: 403}, // only for the operator
 	"POST /api/operator/audit/verify": {body: `{}`, status: 403}, "POST /api/operator/chains/{chainKey}/rescan": {body: `{"from":0}`, status: 403}, "POST /api/operator/chains/{chainKey}/resume": {status: 403},
 	"GET /api/requests":          {status: 200},
 	"POST /api/keys":             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},
@@ -139,6 +140,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	w.ids["unknown"] = map[string]string{
 		"invoices": "inv_06gzm3qz9dvav7zw89t2fgt6g8", "payments": "pay_n2n7pq8xacvckv9v6qs5bxznfg", "refunds": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "events": "evt_06gzm3qz9dvav7zw89t2fgt6g8",
 		"keys": "key_06gzm3qz9dvav7zw89t2fgt6g8", "merchants": "nobody", "payment-links": "lnk_06gzm3qz9dvav7zw89t2fgt6g8", "inbox": "dec_06gzm3qz9dvav7zw89t2fgt6g8",
+		"approvals": "apr_06gzm3qz9dvav7zw89t2fgt6g8",
 		"submitted": "ref_n2n7pq8xacvckv9v6qs5bxznfg", "submission": "sub_06gzm3qz9dvav7zw89t2fgt6g8",
 	}
 	w.ids["NUL"], w.ids["not UTF-8"] = make(map[string]string), make(map[string]string) // texts that no database takes
@@ -176,15 +178,22 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		ID: fmt.Sprintf("dec_%026d", n), MerchantID: merchant, Kind: invoice.ItemUnattributed, ObjectID: payment.ID, Version: "of another time",
 		Outcome: invoice.Dismissed, Reason: "test", By: "maria", At: time.Now(),
 	}
+	approval := access.Approval{
+		ID: fmt.Sprintf("apr_%026d", n), MerchantID: merchant, Kind: access.OfPolicy, Subject: "{}", Hash: fmt.Sprintf("%064d", n), State: access.ApprovalRequested,
+		People: 2, RequestedBy: "maria", RequestedAt: time.Now(), ExpiresAt: time.Now().Add(access.ApprovalLifetime),
+	}
 	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
 		if err := ledger.SavePayments(context.WithoutCancel(w.t.Context()), tx, []ledger.PaymentRow{payment}); err != nil {
 			return err
 		}
-		return ledger.InsertDecision(context.WithoutCancel(w.t.Context()), tx, decision)
+		if err := ledger.InsertDecision(context.WithoutCancel(w.t.Context()), tx, decision); err != nil {
+			return err
+		}
+		return access.InsertApproval(context.WithoutCancel(w.t.Context()), tx, approval)
 	}); err != nil {
 		w.t.Fatal(err)
 	}
-	ids["inbox"] = decision.ID
+	ids["inbox"], ids["approvals"] = decision.ID, approval.ID
 	ids["invoices"], ids["payments"], ids["events"] = made.ID, payment.ID, events.Events[0].Event.ID
 	var prepared struct{ Refund struct{ ID string } }
 	w.decode(w.call("POST /api/payments/{id}/refunds", merchant, "", admin), &prepared)

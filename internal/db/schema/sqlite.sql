@@ -1896,6 +1896,62 @@ CREATE TABLE invitations (
 CREATE INDEX invitations_by_merchant ON invitations (merchant_id, id);
 CREATE INDEX invitations_by_expiry ON invitations (expires_at);
 
+-- What several people of a merchant must approve. A policy that is off stays as a row, under the lock of which requests
+-- are made, approved and used.
+CREATE TABLE approval_policies (
+    -- the merchant
+    merchant_id   TEXT NOT NULL PRIMARY KEY CHECK (length(merchant_id) BETWEEN 1 AND 64),
+    -- how many people must approve; 0 if the policy is off
+    people        BIGINT NOT NULL CHECK (people = 0 OR people BETWEEN 2 AND 10),
+    -- sum of the refunds of a payment above which they must, in minor units; the largest amount for no limit
+    refunds_above TEXT NOT NULL
+        CHECK (length(refunds_above) BETWEEN 1 AND 78 AND trim(refunds_above, '0123456789') = '')
+);
+
+-- Requests that several people approve an action.
+CREATE TABLE approvals (
+    -- apr_…
+    id           TEXT NOT NULL PRIMARY KEY CHECK (id LIKE 'apr\_%' ESCAPE '\'),
+    -- the merchant that acts
+    merchant_id  TEXT NOT NULL CHECK (length(merchant_id) BETWEEN 1 AND 64),
+    -- kind of the action
+    kind         TEXT NOT NULL CHECK (kind IN ('refund', 'member', 'policy')),
+    -- JSON of the exact action
+    subject      TEXT NOT NULL CHECK (length(subject) BETWEEN 2 AND 65536),
+    -- SHA-256 of subject, in hex
+    subject_hash TEXT NOT NULL CHECK (length(subject_hash) = 64),
+    -- one that has expired may still be requested or approved here
+    state        TEXT NOT NULL CHECK (state IN ('requested', 'approved', 'refused', 'expired')),
+    -- how many people the policy wanted
+    people       BIGINT NOT NULL CHECK (people BETWEEN 2 AND 10),
+    -- name of the key or person that asked
+    requested_by TEXT NOT NULL CHECK (length(requested_by) BETWEEN 1 AND 200),
+    -- Unix seconds
+    requested_at BIGINT NOT NULL,
+    -- until when it can be approved and used, Unix seconds
+    expires_at   BIGINT NOT NULL CHECK (expires_at > requested_at),
+    -- when the action was made, Unix seconds; null if it was not
+    used_at      BIGINT CHECK (used_at IS NULL OR state = 'approved' AND used_at < expires_at)
+);
+-- An action has one open request.
+CREATE UNIQUE INDEX approvals_open ON approvals (merchant_id, kind, subject_hash)
+    WHERE used_at IS NULL AND state IN ('requested', 'approved');
+CREATE INDEX approvals_by_merchant ON approvals (merchant_id, id);
+CREATE INDEX approvals_by_expiry ON approvals (expires_at);
+
+-- Votes of people about requests for approval.
+CREATE TABLE approval_votes (
+    -- the request
+    approval_id TEXT NOT NULL REFERENCES approvals (id) ON DELETE CASCADE,
+    -- who voted
+    person_id   TEXT NOT NULL REFERENCES people (id),
+    -- 1: approves, 0: refuses
+    approves    BIGINT NOT NULL CHECK (approves IN (0, 1)),
+    -- Unix seconds
+    at          BIGINT NOT NULL,
+    PRIMARY KEY (approval_id, person_id)
+);
+
 -- Accounts at OpenID Connect providers that people have connected, to sign in by them.
 CREATE TABLE accounts (
     -- whose it is

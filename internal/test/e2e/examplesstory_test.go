@@ -494,6 +494,7 @@ func (s *story) records() {
 	statement := "/api/reports/statement?merchantId=acme&month=" + today.Format("2006-01")
 	s.call("getStatement", http.MethodGet, statement, "")
 	s.export("getStatement", statement)
+	s.approvals()
 	s.call("listAuditEntries", http.MethodGet, "/api/audit?merchantId=acme&action=key.revoke", "")
 	s.do(http.MethodGet, "/api/payments?chainKey=bsae", "")
 	const requests = "/api/requests?status=4xx&limit=1"
@@ -555,6 +556,31 @@ func (s *story) oneTooMany(invoiceID string) answer {
 		s.Fatal("no request was refused")
 		return answer{}
 	}
+}
+
+// approvals reads a request for approval, which a person has approved.
+func (s *story) approvals() {
+	s.Helper()
+	const id, ada = "apr_06h0fspn4htks3vpgv3htzdpf0", "per_06h0bp0stsw6fcthd4p6cnvfhm"
+	subject := `{"paymentId":"pay_0q222hpcxxz0esg6tdqf3mpjvm","chainKey":"base","currency":"USDC","amount":"250000000","to":"0x2c0e947B64E07be3bcfFC5c3daBe87F845BD23B6"}`
+	database, now := dbtest.SQL(s, "sqlite:"+s.dir+"/quittance.db"), time.Now().Unix()
+	for _, insert := range []struct {
+		statement string
+		args      []any
+	}{
+		{"INSERT INTO people (id, email, name, created_at) VALUES (?, 'ada@example.com', 'Ada', ?)", []any{ada, now}},
+		{`INSERT INTO api_keys (id, name, hint, hash, merchant_id, scopes, created_at, person_id, api_version)
+			SELECT 'key_06h0bp0stsw6fcthd4p6cnvfhm', 'Ada', '', ?, 'acme', scopes, ?, ?, api_version FROM api_keys WHERE scopes LIKE '%attribution%' LIMIT 1`, []any{strings.Repeat("0", 64), now, ada}},
+		{`INSERT INTO approvals (id, merchant_id, kind, subject, subject_hash, state, people, requested_by, requested_at, expires_at)
+			VALUES (?, 'acme', 'refund', ?, ?, 'requested', 2, 'shop backend', ?, ?)`, []any{id, subject, strings.Repeat("0", 64), now, now + 604800}},
+		{"INSERT INTO approval_votes (approval_id, person_id, approves, at) VALUES (?, ?, 1, ?)", []any{id, ada, now}},
+	} {
+		if _, err := database.ExecContext(s.Context(), insert.statement, insert.args...); err != nil {
+			s.Fatal(err)
+		}
+	}
+	s.call("listApprovals", http.MethodGet, "/api/approvals?state=requested", "")
+	s.call("getApproval", http.MethodGet, "/api/approvals/"+id, "")
 }
 
 // problems stores a client's error, and one of the service while its database is locked.

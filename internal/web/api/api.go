@@ -83,6 +83,7 @@ type Ledger interface {
 
 // Reader reads from the database. NewReader returns one.
 type Reader interface {
+	ApprovalReader
 	CustomerReader
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
@@ -221,8 +222,10 @@ type Config struct {
 	Keys  Keys
 	// SignInLinks is required for POST /api/sign-in-links.
 	SignInLinks SignInLinks
-	Nodes       Nodes
-	Feed        Feed
+	// Approvals is required for merchants with a policy of approvals.
+	Approvals Approvals
+	Nodes     Nodes
+	Feed      Feed
 	// Summarized is required for summaries and statements.
 	Summarized SummaryReader
 	// Operations is required for the routes of the operator.

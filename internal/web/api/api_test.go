@@ -32,6 +32,7 @@ func testClock() time.Time { return time.Unix(now, 0) }
 
 // backend is a fake of ledger.Service and db.DB, with lists, oldest first.
 type backend struct {
+	api.ApprovalReader // not called
 	api.CustomerReader // not called
 
 	invoices []invoice.Invoice

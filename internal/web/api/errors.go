@@ -31,6 +31,7 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeInvalidSignature:      {http.StatusUnauthorized, "The signature is not valid"},
 	apitypes.CodeUnauthorized:          {http.StatusUnauthorized, "The key is missing or not accepted"},
 	apitypes.CodeForbidden:             {http.StatusForbidden, "The request is not allowed"},
+	apitypes.CodeApprovalRequired:      {http.StatusForbidden, "Several people must approve this"},
 	apitypes.CodeNotFound:              {http.StatusNotFound, "Not found"},
 	apitypes.CodeMethodNotAllowed:      {http.StatusMethodNotAllowed, "The path does not have this method"},
 	apitypes.CodeIdempotencyInProgress: {http.StatusConflict, "A request with this key is in progress"},
@@ -87,9 +88,10 @@ type problemError struct {
 	field  string // with invalid_field
 	detail string
 	// invoiceID is another invoice, with reference_taken and draft_deleted.
-	invoiceID string
-	reason    string // with authorization_refused and cursor_gone
-	after     string // the cursor from which to continue, with cursor_gone
+	invoiceID  string
+	approvalID string // with approval_required
+	reason     string // with authorization_refused and cursor_gone
+	after      string // the cursor from which to continue, with cursor_gone
 }
 
 // Error returns the code and the detail.
@@ -161,6 +163,8 @@ var problems = []struct {
 	{webhooks.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{webhooks.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
 	{webhooks.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
+	{access.ErrTooManyApprovals, apitypes.CodeApprovalRequired, fmt.Sprintf("Several people must approve this, but %d requests for approval are open; decide some of them first.", access.MaxApprovals)},
+	{access.ErrApprovalEnded, apitypes.CodeApprovalRequired, "The merchant's rules of approvals have just changed; repeat the request."},
 	{access.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
 	{access.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", access.MaxKeys)},
 	{access.ErrPersonal, apitypes.CodeKeyNotActive, "This key belongs to a person, and has no secret; invite the person again to change the role."},
@@ -209,7 +213,13 @@ func problemFor(err error) *problemError {
 	var submitted *ledger.SubmittedError
 	var attributed *ledger.AttributedError
 	var used *ledger.UsedError
+	var required *access.ApprovalRequiredError
 	switch {
+	case errors.As(err, &required):
+		return &problemError{
+			code: apitypes.CodeApprovalRequired, approvalID: required.Request.ID,
+			detail: fmt.Sprintf("%d people must approve this on the dashboard; then repeat the same request.", required.Request.Needed),
+		}
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
 	case errors.As(err, &decided), errors.As(err, &attributed):
@@ -251,14 +261,15 @@ func problemFor(err error) *problemError {
 func (e *problemError) document() apitypes.Problem {
 	answer := answers[e.code]
 	return apitypes.Problem{
-		Type:      docs + string(e.code),
-		Title:     answer.title,
-		Status:    answer.status,
-		Detail:    e.detail,
-		Code:      e.code,
-		Field:     e.field,
-		InvoiceID: e.invoiceID,
-		Reason:    e.reason,
-		After:     e.after,
+		Type:       docs + string(e.code),
+		Title:      answer.title,
+		Status:     answer.status,
+		Detail:     e.detail,
+		Code:       e.code,
+		Field:      e.field,
+		InvoiceID:  e.invoiceID,
+		ApprovalID: e.approvalID,
+		Reason:     e.reason,
+		After:      e.after,
 	}
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// askPayer is the value of to with which the payer names the recipient of a refund.
-const askPayer = "ask_payer"
-
 // Nodes calls the nodes of chains, in bounded time. *chain.Inspector implements it.
 type Nodes interface {
 	// Account returns the kind of an account of a chain.
@@ -69,13 +66,13 @@ func parseRefund(o object) (ledger.RefundRequest, error) {
 			return asked, err
 		}
 	}
-	if asked.AskPayer = o["to"] == askPayer; !asked.AskPayer && o["to"] != nil {
+	if asked.AskPayer = o["to"] == ledger.AskPayer; !asked.AskPayer && o["to"] != nil {
 		if err := text(o, "", "to", &asked.To, chain.ParseAddress); err != nil {
 			return asked, err
 		}
 	}
 	if _, given := o["to"]; given && !asked.AskPayer && asked.To.IsZero() {
-		return asked, invalidField("to", "must be an address other than zero, or %s", askPayer)
+		return asked, invalidField("to", "must be an address other than zero, or %s", ledger.AskPayer)
 	}
 	if _, given := o["reason"]; given {
 		return asked, label(o, "reason", &asked.Reason)

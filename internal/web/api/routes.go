@@ -116,6 +116,8 @@ func (a *API) merchantRoutes() []webpage.Route {
 		a.route("POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey),
 		a.route("DELETE /api/keys/{id}", access.KeysWrite, a.revokeKey, webpage.OwnKey),
 		a.route("POST /api/sign-in-links", access.InvoicesRead, a.createSignInLink),
+		a.route("GET /api/approvals", access.EventsRead, a.listApprovals, webpage.Takes("merchantId state"+ofPage)),
+		a.route("GET /api/approvals/{id}", access.EventsRead, a.getApproval),
 		a.route("GET /api/audit", access.EventsRead, a.listAudit, webpage.Takes("merchantId action since"+ofPage)),
 		a.route("GET /api/requests", access.EventsRead, a.listRequests,
 			webpage.Takes("merchantId keyId status"+ofPage)),

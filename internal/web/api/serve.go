@@ -45,6 +45,9 @@ func setHeaders(w http.ResponseWriter) {
 // 500 or more.
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
+	if a.conf.Approvals != nil {
+		err = a.conf.Approvals.RequestApproval(r.Context(), err)
+	}
 	p := problemFor(err).document()
 	if p.Code == apitypes.CodeInvalidField {
 		p.Detail += ignoredMembers(w.Header())

@@ -159,6 +159,9 @@ var unlinked = map[string]string{
 
 	"POST /dashboard/confirm": "what is dangerous leads there",
 
+	"POST /dashboard/approvals/{id}/vote": "of people without a key",
+	"POST /dashboard/approvals/{id}/use":  "the form is there once people have approved",
+
 	"GET /dashboard/refunds/{id}/wallet": "the script that talks to a wallet reads it",
 	"GET /dashboard/live":                "the script of open pages reads it",
 	"GET /dashboard/settings/logo":       "an image of the merchant's page",

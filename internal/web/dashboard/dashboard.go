@@ -95,7 +95,7 @@ func (d *Dashboard) Routes() []webpage.Route {
 		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
 	}
 	routes = slices.Concat(routes, d.peopleRoutes(), d.passkeyRoutes(), d.providerRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
-		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
+		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.approvalRoutes(), d.operatorRoutes(), d.scenarioRoutes())
 	for _, f := range files {
 		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))
 	}

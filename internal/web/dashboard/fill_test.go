@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -43,7 +45,28 @@ func fill(w *world, text func(field string) string, days int) *filled {
 	f.transfers()
 	f.decisions()
 	f.deliveries()
+	f.approvals()
 	return f
+}
+
+// approvals makes a request for approval in each state in which pages differ.
+func (f *filled) approvals() {
+	f.t.Helper()
+	err := f.store.Update(f.t.Context(), func(tx *db.Tx) error {
+		for n, state := range []access.ApprovalState{access.ApprovalRequested, access.ApprovalRefused} {
+			a := access.Approval{
+				ID: fmt.Sprintf("apr_%026d", n), MerchantID: "cafe", Kind: access.OfMember, Subject: db.JSONText(member{"email": "maria@cafe.example", "name": f.text("person"), "scopes": access.Finance.String()}),
+				Hash: fmt.Sprintf("%064d", n), State: state, People: 2, RequestedBy: f.text("key name"), RequestedAt: f.now(), ExpiresAt: f.now().Add(access.ApprovalLifetime),
+			}
+			if err := access.InsertApproval(f.t.Context(), tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // bill creates an invoice of cafe with all texts.

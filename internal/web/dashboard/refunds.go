@@ -230,6 +230,11 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 	if form.Error != "" {
 		return d.showRefundForm(w, r, http.StatusConflict, form, p)
 	}
+	return d.showPrepared(w, r, made)
+}
+
+// showPrepared leads to the page of a refund that was prepared just now.
+func (d *Dashboard) showPrepared(w http.ResponseWriter, r *http.Request, made apitypes.RefundResponse) error {
 	var found apitypes.RefundResponse
 	if made.ClaimURL != "" {
 		if err := d.service.get(r.Context(), id("/api/refunds", made.Refund.ID), nil, &found); err != nil {

@@ -63,7 +63,7 @@ func (d *Dashboard) filterRoutes() []webpage.Route {
 // filterNames are the names of the filters of each list, by the path of its page.
 var filterNames = map[string][]string{
 	invoiceList.page: invoiceList.filterNames(), paymentList.page: paymentList.filterNames(),
-	refundList.page: refundList.filterNames(), linkList.page: linkList.filterNames(),
+	refundList.page: refundList.filterNames(), linkList.page: linkList.filterNames(), approvalList.page: approvalList.filterNames(),
 }
 
 // filterNames returns the names of the filters.

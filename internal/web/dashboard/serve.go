@@ -24,11 +24,15 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // handler answers a request, or returns an error before it writes a response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// serve returns an http.Handler that writes the errors of h as pages.
+// serve returns an http.Handler that writes the errors of h as pages. An action that people must approve leads to the page
+// on which they do.
 func (d *Dashboard) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
-		if err := h(w, r); err != nil {
+		err := d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
+		if page := visitOf(r).approvalPage(err); page != "" {
+			seeOther(w, r, page)
+		} else if err != nil {
 			d.WriteError(w, r, err)
 		}
 	})
@@ -90,6 +94,12 @@ func pageFor(err error) *pageError {
 	case errors.As(err, &refused):
 		return pageOf(refused)
 	case errors.As(err, &exceeded):
+		return errTooOften
+	case errors.Is(err, access.ErrMayNotApprove), errors.Is(err, access.ErrUnconfirmed):
+		return errForbidden
+	case errors.Is(err, access.ErrApprovalEnded):
+		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "approval.ended"}
+	case errors.Is(err, access.ErrTooManyApprovals):
 		return errTooOften
 	case errors.Is(err, errSignedOut):
 		return errEnded

@@ -23,6 +23,7 @@ type settingsView struct {
 	DelayedTo  int64 // when a change of addresses that is made now takes effect, in Unix seconds
 	Deposits   bool  // invoices can have deposit addresses
 	LogoKB     int   // maximum size of a logo's file
+	Policy     policyForm
 }
 
 // settings shows the merchant.
@@ -54,6 +55,10 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"),
 		"timezone": m.Timezone, "before": before, "after": after, "tolerance": m.Tolerance, "collection": string(m.Collection),
+	}
+	var err error
+	if view.Policy, err = d.policyForm(r, refused); err != nil {
+		return err
 	}
 	for name := range view.Typed {
 		if refused != "" && r.PostForm.Has(name) {

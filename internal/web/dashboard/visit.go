@@ -302,6 +302,7 @@ var sections = []struct {
 	{"/dashboard", "nav.home", access.PaymentsRead},
 	{"/dashboard/invoices", "nav.invoices", access.InvoicesRead},
 	{pathInbox, "nav.inbox", access.PaymentsRead},
+	{pathApprovals, "approvals.title", access.EventsRead},
 	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
 	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
 	{"/dashboard/statement", "nav.statement", access.PaymentsRead},

@@ -1,4 +1,6 @@
 import type {
+  Approval,
+  ApprovalResponse,
   Attempt,
   AuditEntry,
   AuditVerification,
@@ -66,6 +68,19 @@ export class Administration extends Connection {
       async (cursor) => (await this.http.GET("/api/audit", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.entries,
     );
+  }
+
+  /** Lists requests for approval, newest first. Pages are requested as needed. */
+  listApprovals(filter: Filter<"/api/approvals"> = {}, options: CallOptions = {}): List<Approval> {
+    return pages(
+      async (cursor) => (await this.http.GET("/api/approvals", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
+      (page) => page.approvals,
+    );
+  }
+
+  /** Fetches a request for approval, with its votes. */
+  async getApproval(id: string, options: CallOptions = {}): Promise<ApprovalResponse> {
+    return (await this.http.GET("/api/approvals/{id}", { params: { path: { id } }, ...this.given(options) })).data!;
   }
 
   /** Lists the last requests with keys, most recently ended first. Pages are requested as needed. */

@@ -16,6 +16,8 @@ export class ResponseError extends QuittanceError {
   readonly detail: string | undefined;
   /** With `reference_taken`: the invoice that has the reference. With `draft_deleted`: the draft. */
   readonly invoiceId: string | undefined;
+  /** With `approval_required`: the request for approval. */
+  readonly approvalId: string | undefined;
   /** With `cursor_gone` and `authorization_refused`: the reason. */
   readonly reason: string | undefined;
   /** With `cursor_gone`: the cursor from which to continue. */
@@ -32,6 +34,7 @@ export class ResponseError extends QuittanceError {
     this.field = problem.field;
     this.detail = problem.detail;
     this.invoiceId = problem.invoiceId;
+    this.approvalId = problem.approvalId;
     this.reason = problem.reason;
     this.after = problem.after;
     this.requestId = problem.requestId ?? requestId(response);

@@ -1,0 +1,181 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Approval is a request that several people approve one action of a merchant.
+type Approval struct {
+	ID          string // PrefixApproval and 26 characters
+	MerchantID  string
+	Kind        ApprovalKind
+	Subject     string // JSON of the exact action, which people see
+	Hash        string // SHA-256 of Subject, in hex
+	State       ApprovalState
+	People      int    // how many approvals the policy wanted at the time of the request
+	Needed      int    // the same, or more if the policy wants more now
+	RequestedBy string // label of the principal
+	RequestedAt time.Time
+	ExpiresAt   time.Time
+	UsedAt      time.Time // when the action was made; zero before
+}
+
+// PrefixApproval begins the id of a request for approval.
+const PrefixApproval = "apr_"
+
+// Limits of approvals.
+const (
+	ApprovalLifetime = 7 * 24 * time.Hour  // how long a request can be approved and used
+	ApprovalKept     = 90 * 24 * time.Hour // how long after that it is kept
+	MaxApprovals     = 100                 // open requests of a merchant
+	MinApprovers     = 2                   // people whom a policy wants
+	MaxApprovers     = 10
+)
+
+// ApprovalKind is a kind of action that a policy guards.
+type ApprovalKind string
+
+// Kinds of actions.
+const (
+	OfRefund ApprovalKind = "refund"
+	OfMember ApprovalKind = "member" // an invitation of a person who may approve then
+	OfPolicy ApprovalKind = "policy"
+)
+
+// ApprovalState is the state of a request.
+type ApprovalState string
+
+// States of requests. The first two are open.
+const (
+	ApprovalRequested ApprovalState = "requested"
+	ApprovalApproved  ApprovalState = "approved"
+	ApprovalUsed      ApprovalState = "used"
+	ApprovalRefused   ApprovalState = "refused"
+	ApprovalExpired   ApprovalState = "expired"
+)
+
+// ApprovalStates are all states.
+var ApprovalStates = []ApprovalState{ApprovalRequested, ApprovalApproved, ApprovalUsed, ApprovalRefused, ApprovalExpired}
+
+// ApprovalVote is a person's vote about a request.
+type ApprovalVote struct {
+	PersonID string
+	Name     string // of the person
+	Approves bool
+	At       time.Time
+}
+
+// MayApprove reports whether a member with the scopes may approve: an owner, or a member with the role finance.
+func MayApprove(scopes Scopes) bool { return Finance.Within(scopes) }
+
+// ApprovalPolicy is what several people of a merchant must approve. The zero value wants no approvals.
+type ApprovalPolicy struct {
+	People       int            `json:"people"`       // how many; 0 turns the policy off
+	RefundsAbove invoice.Amount `json:"refundsAbove"` // of one payment, in minor units; invoice.MaxAmount for no limit
+}
+
+// GuardedAction is an action that a policy may guard.
+type GuardedAction struct {
+	By      Principal // who acts
+	Kind    ApprovalKind
+	Subject any            // has a form in JSON, which is the exact action
+	Amount  invoice.Amount // of a refund, with the other refunds of the payment
+}
+
+// subject returns the text of the action and its hash.
+func (a GuardedAction) subject() (text, hash string) {
+	text = db.JSONText(a.Subject)
+	sum := sha256.Sum256([]byte(text))
+	return text, hex.EncodeToString(sum[:])
+}
+
+// guards reports whether the policy wants approvals of an action.
+func (p ApprovalPolicy) guards(a GuardedAction) bool {
+	return p.People > 0 && (a.Kind != OfRefund || p.RefundsAbove.Less(a.Amount))
+}
+
+// ApprovalRequiredError means that people must approve an action before it is made.
+type ApprovalRequiredError struct {
+	GuardedAction
+	Request Approval // zero before RequestApproval
+}
+
+// Error names the kind of action.
+func (e *ApprovalRequiredError) Error() string {
+	return "several people must approve this " + string(e.Kind)
+}
+
+// Errors of votes and requests.
+var (
+	// ErrApprovalEnded: the request was used, refused or has expired, or the policy has changed.
+	ErrApprovalEnded = errors.New("the request for approval has ended")
+	// ErrMayNotApprove: the session is not of a person who may approve.
+	ErrMayNotApprove = errors.New("only an owner or a person with the role finance approves")
+	// ErrTooManyApprovals: the merchant has MaxApprovals open requests.
+	ErrTooManyApprovals = errors.New("too many requests for approval are open")
+)
+
+// WantApproval returns an *ApprovalRequiredError if a policy of the acting merchant guards the action, and it was not
+// approved. Otherwise it uses the approval up in the transaction of the action, and returns the audit entries of that.
+// The operator needs no approval. The votes are counted again: only the people count who may approve now.
+func WantApproval(ctx context.Context, tx *db.Tx, now time.Time, a GuardedAction) ([]Entry, error) {
+	if a.By.MerchantID == "" {
+		return nil, nil
+	}
+	policy, err := approvalPolicy(ctx, tx, a.By.MerchantID, tx.ForUpdate())
+	if err != nil || !policy.guards(a) {
+		return nil, err
+	}
+	_, hash := a.subject()
+	found, err := openApproval(ctx, tx, a.By.MerchantID, a.Kind, hash, now)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil, &ApprovalRequiredError{GuardedAction: a}
+	}
+	if err != nil {
+		return nil, err
+	}
+	approvals, _, err := countApprovals(ctx, tx, found, now)
+	used := false
+	if err == nil && approvals >= found.Needed {
+		used, err = useApproval(ctx, tx, found.ID, now)
+	}
+	if err == nil && !used {
+		err = &ApprovalRequiredError{GuardedAction: a}
+	}
+	return []Entry{NewEntry(ctx, now, Change{MerchantID: found.MerchantID, Action: ActionApprovalUse, Object: found.ID})}, err
+}
+
+// countApprovals returns how many people who may approve now have approved a request, and the ids of those who may.
+func countApprovals(ctx context.Context, tx *db.Tx, a Approval, now time.Time) (n int, people []string, err error) {
+	members, err := approvers(ctx, tx, a.MerchantID, now, tx.ForUpdate())
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, m := range members {
+		people = append(people, m.PersonID)
+	}
+	votes, err := NewReader(tx).ApprovalVotes(ctx, a.ID)
+	for _, v := range votes {
+		if v.Approves && slices.Contains(people, v.PersonID) {
+			n++
+		}
+	}
+	return n, people, err
+}
+
+// check returns a *invoice.FieldError unless a number of people can fulfil the policy.
+func (p ApprovalPolicy) check(people int) error {
+	if p.People == 0 || p.People >= MinApprovers && p.People <= min(people, MaxApprovers) {
+		return nil
+	}
+	return &invoice.FieldError{Field: "people", Detail: fmt.Sprintf("must be 0, or %d to %d, and at most as many as may approve, %d", MinApprovers, MaxApprovers, people)}
+}

@@ -1,0 +1,527 @@
+package access_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/dbtest"
+)
+
+// board is a merchant of which people approve actions.
+type board struct {
+	*sessionWorld
+	merchant string
+	owner    person // a key
+	operator person // a key
+}
+
+func (w *sessionWorld) board(merchant string) *board {
+	return &board{w, merchant, w.person(merchant, access.Admin), w.person("", access.Admin)}
+}
+
+// join makes a person a member by the operator, and returns a confirmed session of the person.
+func (b *board) join(name string, scopes access.Scopes) (access.Session, access.Principal) {
+	b.t.Helper()
+	email := name + "@" + b.merchant + ".example"
+	_, token, err := b.Invite(b.t.Context(), b.operator.Principal(), access.Invitation{Email: email, Name: name, MerchantID: b.merchant, Scopes: scopes})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, _, err := b.Accept(b.t.Context(), token, access.Browser{}); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.confirmed(name)
+}
+
+// confirmed signs a member in.
+func (b *board) confirmed(name string) (access.Session, access.Principal) {
+	b.t.Helper()
+	s, p, err := b.Find(b.t.Context(), b.mailed(name+"@"+b.merchant+".example"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s, p
+}
+
+// want sets the policy as the operator.
+func (b *board) want(p access.ApprovalPolicy) {
+	b.t.Helper()
+	if err := b.SetApprovalPolicy(b.t.Context(), access.Open(), b.merchant, p); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// refund returns a guarded refund by the owner's key.
+func (b *board) refund(amount uint64) access.GuardedAction {
+	return access.GuardedAction{By: b.owner.Principal(), Kind: access.OfRefund, Subject: map[string]uint64{"amount": amount}, Amount: invoice.NewAmount(amount)}
+}
+
+// do makes a guarded action.
+func (b *board) do(a access.GuardedAction) error {
+	return b.store.Update(b.t.Context(), func(tx *db.Tx) error {
+		used, err := access.WantApproval(b.t.Context(), tx, b.at, a)
+		if err != nil {
+			return err
+		}
+		return access.AppendAudit(b.t.Context(), tx, used...)
+	})
+}
+
+// ask makes the request for approval of an action.
+func (b *board) ask(a access.GuardedAction) access.Approval {
+	b.t.Helper()
+	made, err := b.request(a)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return made
+}
+
+// request asks for approvals of an action that is refused.
+func (b *board) request(a access.GuardedAction) (access.Approval, error) {
+	err := b.RequestApproval(b.t.Context(), &access.ApprovalRequiredError{GuardedAction: a})
+	if required := (*access.ApprovalRequiredError)(nil); errors.As(err, &required) {
+		return required.Request, nil
+	}
+	return access.Approval{}, err
+}
+
+// wantState fails the test unless a request has a state.
+func (b *board) wantState(id string, want access.ApprovalState) {
+	b.t.Helper()
+	if a, err := access.NewReader(b.store).Approval(b.t.Context(), id, b.at); err != nil || a.State != want {
+		b.t.Errorf("the request is %s, %v; want %s", a.State, err, want)
+	}
+}
+
+// isGuarded reports whether an error means that approvals are missing.
+func isGuarded(err error) bool { return errors.As(err, new(*access.ApprovalRequiredError)) }
+
+// TestApprovals asks for approvals, votes, and uses them.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		b, ctx := w.board("acme"), t.Context()
+		ada, asAda := b.join("ada", access.Admin)
+		bob, asBob := b.join("bob", access.Finance)
+		dev, asDev := b.join("dev", access.Developer)
+		_, open := b.invite(b.owner, "early@example.com", access.Finance)
+		if err := b.do(b.refund(1_000)); err != nil {
+			t.Errorf("without a policy: %v", err)
+		}
+		for _, people := range []int{1, 3, 11, -1} {
+			err := b.SetApprovalPolicy(ctx, b.owner.Principal(), "acme", access.ApprovalPolicy{People: people, RefundsAbove: invoice.NewAmount(100)})
+			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "people" {
+				t.Errorf("a policy of %d people, of 2 who may approve: %v", people, err)
+			}
+		}
+		policy := access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(100)}
+		if err := b.SetApprovalPolicy(ctx, b.owner.Principal(), "acme", policy); err != nil {
+			t.Fatal(err)
+		}
+		w.wantRefused(open, "an invitation from before the policy", access.ErrLink)
+
+		if err := b.do(b.refund(100)); err != nil {
+			t.Errorf("a refund of the limit: %v", err)
+		}
+		large := b.refund(101)
+		if err := b.do(large); !isGuarded(err) {
+			t.Errorf("a refund above the limit: %v", err)
+		}
+		if err := b.do(access.GuardedAction{By: access.Open(), Kind: large.Kind, Subject: large.Subject, Amount: large.Amount}); err != nil {
+			t.Errorf("by the operator: %v", err)
+		}
+		asked := b.ask(large)
+		if again := b.ask(large); again.ID != asked.ID {
+			t.Errorf("the request was made twice: %v, %v", asked, again)
+		}
+		for why, vote := range map[string]func() error{
+			"a role that may not": func() error { return b.Vote(ctx, dev, asDev, asked.ID, true) },
+			"a key":               func() error { _, s := b.signIn(b.owner); return b.Vote(ctx, s, b.owner.Principal(), asked.ID, true) },
+			"the operator":        func() error { return b.Vote(ctx, ada, access.Open(), asked.ID, true) },
+			"another's principal": func() error { return b.Vote(ctx, ada, asBob, asked.ID, true) },
+		} {
+			if err := vote(); !errors.Is(err, access.ErrMayNotApprove) {
+				t.Errorf("a vote of %s: %v", why, err)
+			}
+		}
+		other := w.board("globex")
+		if s, p := other.join("gil", access.Admin); !errors.Is(b.Vote(ctx, s, p, asked.ID, true), db.ErrNotFound) && !errors.Is(b.Vote(ctx, s, p, asked.ID, true), access.ErrApprovalEnded) {
+			t.Error("a vote of another merchant's owner was accepted")
+		}
+		for range 3 {
+			if err := b.Vote(ctx, ada, asAda, asked.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.wantState(asked.ID, access.ApprovalRequested)
+		if err := b.do(large); !isGuarded(err) {
+			t.Errorf("with one approval: %v", err)
+		}
+		if err := b.Vote(ctx, bob, asBob, asked.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		b.wantState(asked.ID, access.ApprovalApproved)
+		if err := b.do(b.refund(102)); !isGuarded(err) {
+			t.Errorf("another refund: %v", err)
+		}
+		if err := b.do(large); err != nil {
+			t.Errorf("with two approvals: %v", err)
+		}
+		b.wantState(asked.ID, access.ApprovalUsed)
+		if err := b.do(large); !isGuarded(err) {
+			t.Errorf("used again: %v", err)
+		}
+		if err := b.Vote(ctx, bob, asBob, asked.ID, false); !errors.Is(err, access.ErrApprovalEnded) {
+			t.Errorf("a vote after the use: %v", err)
+		}
+
+		refused := b.ask(large)
+		for approves, s := range map[bool]access.Session{true: ada, false: bob} {
+			if err := b.Vote(ctx, s, access.Principal{PersonID: s.PersonID, MerchantID: "acme"}, refused.ID, approves); err != nil && !errors.Is(err, access.ErrApprovalEnded) {
+				t.Fatal(err)
+			}
+		}
+		b.wantState(refused.ID, access.ApprovalRefused)
+
+		late := b.ask(large)
+		if late.ID == refused.ID {
+			t.Error("a refused request was asked for again, and is the same")
+		}
+		b.at = b.at.Add(access.ConfirmedFor)
+		if err := b.Vote(ctx, ada, asAda, late.ID, true); !errors.Is(err, access.ErrUnconfirmed) {
+			t.Errorf("a vote in a session that is not confirmed: %v", err)
+		}
+		b.at = late.ExpiresAt.Add(-time.Second)
+		for _, name := range []string{"ada", "bob"} {
+			s, p := b.confirmed(name)
+			if err := b.Vote(ctx, s, p, late.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.at = late.ExpiresAt
+		b.wantState(late.ID, access.ApprovalExpired)
+		if err := b.do(large); !isGuarded(err) {
+			t.Errorf("an expired approval: %v", err)
+		}
+		if late = b.ask(large); late.ID == refused.ID {
+			t.Error("an expired request was asked for again, and is the same")
+		}
+		for state, n := range map[access.ApprovalState]int{access.ApprovalRequested: 1, access.ApprovalApproved: 0, access.ApprovalUsed: 1, access.ApprovalRefused: 1, access.ApprovalExpired: 1} {
+			found, err := access.NewReader(store).Approvals(ctx, access.ApprovalFilter{MerchantID: "acme", State: state, At: b.at, Limit: 9})
+			if err != nil || slices.ContainsFunc(found, func(a access.Approval) bool { return a.State != state }) || len(found) != n {
+				t.Errorf("in the state %s are %+v, %v", state, found, err)
+			}
+		}
+		if err := b.Clean(ctx, late.ExpiresAt.Add(access.ApprovalKept)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := access.NewReader(store).Approval(ctx, late.ID, b.at); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("after the clean-up: %v", err)
+		}
+		late = b.ask(large)
+		if err := store.Update(ctx, func(tx *db.Tx) error { return access.EndSessions(ctx, tx) }); err != nil {
+			t.Fatal(err)
+		}
+		if again := b.ask(large); again.ID == late.ID {
+			t.Error("a request is open after a restore")
+		}
+	})
+}
+
+// TestGuardOfPolicy guards the policy and the people who decide by it.
+func TestGuardOfPolicy(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		b, ctx := w.board("acme"), t.Context()
+		for _, name := range []string{"ada", "bob", "cem"} {
+			b.join(name, access.Finance)
+		}
+		b.want(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.MaxAmount})
+		owner := b.owner.Principal()
+		for _, p := range []access.ApprovalPolicy{{}, {People: 3, RefundsAbove: invoice.MaxAmount}, {People: 2}} {
+			if err := b.SetApprovalPolicy(ctx, owner, "acme", p); !isGuarded(err) {
+				t.Errorf("the owner sets %+v: %v", p, err)
+			}
+		}
+		invited := access.Invitation{Email: "sock@example.com", Name: "Puppet", Scopes: access.Finance}
+		_, _, err := b.Invite(ctx, owner, invited)
+		if !isGuarded(err) {
+			t.Errorf("an invitation to approve: %v", err)
+		}
+		if _, _, err := b.Invite(ctx, owner, access.Invitation{Email: "dev@example.com", Name: "Dev", Scopes: access.Developer}); err != nil {
+			t.Errorf("another invitation: %v", err)
+		}
+		var required *access.ApprovalRequiredError
+		if !errors.As(err, &required) {
+			t.Fatal(err)
+		}
+		asked := b.ask(required.GuardedAction)
+		for _, name := range []string{"ada", "bob"} {
+			s, p := b.confirmed(name)
+			if err := b.Vote(ctx, s, p, asked.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		invited.Email = "other@example.com"
+		if _, _, err := b.Invite(ctx, owner, invited); !isGuarded(err) {
+			t.Errorf("an invitation of another address: %v", err)
+		}
+		invited.Email = "sock@example.com"
+		if _, _, err := b.Invite(ctx, owner, invited); err != nil {
+			t.Errorf("the approved invitation: %v", err)
+		}
+		if err := b.SetApprovalPolicy(ctx, access.Open(), "acme", access.ApprovalPolicy{}); err != nil {
+			t.Errorf("the operator ends the policy: %v", err)
+		}
+		if err := b.SetApprovalPolicy(ctx, w.person("acme", access.Finance).Principal(), "acme", access.ApprovalPolicy{}); !errors.As(err, new(*access.ScopeError)) {
+			t.Errorf("without keys:write: %v", err)
+		}
+		if err := b.SetApprovalPolicy(ctx, w.person("globex", access.Admin).Principal(), "acme", access.ApprovalPolicy{}); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("by another merchant: %v", err)
+		}
+	})
+}
+
+// TestMaxApprovals bounds the open requests of a merchant.
+func TestMaxApprovals(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		b := newSessionWorld(t, store).board("acme")
+		b.join("ada", access.Finance)
+		b.join("bob", access.Finance)
+		b.want(access.ApprovalPolicy{People: 2})
+		for n := range access.MaxApprovals {
+			b.ask(b.refund(uint64(n + 1)))
+		}
+		if _, err := b.request(b.refund(1_000)); !errors.Is(err, access.ErrTooManyApprovals) {
+			t.Errorf("one more: %v", err)
+		}
+		b.ask(b.refund(1))
+		b.at = b.at.Add(access.ApprovalLifetime)
+		b.ask(b.refund(1_000))
+	})
+}
+
+// TestTooFewApprove makes 1,000 concurrent attempts to act with the votes of one person too few, while people join and
+// leave. None succeeds. With enough votes exactly one of 1,000 does.
+func TestTooFewApprove(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		b, ctx := w.board("acme"), t.Context()
+		sessions, principals := make(map[string]access.Session), make(map[string]access.Principal)
+		for name, scopes := range map[string]access.Scopes{"ada": access.Admin, "bob": access.Finance, "cem": access.Finance, "dev": access.Developer, "eve": access.Finance} {
+			sessions[name], principals[name] = b.join(name, scopes)
+		}
+		b.want(access.ApprovalPolicy{People: 3, RefundsAbove: invoice.NewAmount(100)})
+		action := b.refund(500)
+		asked := b.ask(action)
+		vote := func(name string) error { return b.Vote(ctx, sessions[name], principals[name], asked.ID, true) }
+		if err := vote("eve"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.keys.Revoke(ctx, access.Open(), principals["eve"].KeyID); err != nil {
+			t.Fatal(err)
+		}
+		var done atomic.Int64
+		attempt := func(n int) error {
+			switch n % 5 {
+			case 0:
+				return vote([]string{"ada", "bob"}[n/5%2])
+			case 1:
+				return vote([]string{"dev", "eve"}[n/5%2])
+			case 2:
+				if n%20 == 2 { // people come and go, who do not vote
+					r, _, err := b.keys.Create(ctx, access.Open(), access.KeyRequest{Name: "k", MerchantID: "acme", Scopes: access.Finance})
+					if err == nil {
+						_, err = b.keys.Revoke(ctx, access.Open(), r.ID)
+					}
+					return err
+				}
+				_, err := b.request(action)
+				return err
+			}
+			err := b.do(action)
+			if err == nil {
+				done.Add(1)
+			}
+			return err
+		}
+		concurrently := func(attempt func(n int) error) {
+			t.Helper()
+			var all sync.WaitGroup
+			for worker := range 100 {
+				all.Go(func() {
+					for n := range 10 {
+						if err := attempt(10*worker + n); err != nil && !isGuarded(err) && !errors.Is(err, access.ErrMayNotApprove) && !errors.Is(err, access.ErrApprovalEnded) {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+		}
+		concurrently(attempt)
+		if done.Load() != 0 {
+			t.Fatalf("%d attempts succeeded with two approvals of three", done.Load())
+		}
+		b.wantState(asked.ID, access.ApprovalRequested)
+		concurrently(func(n int) error {
+			if n == 500 {
+				return vote("cem")
+			}
+			return attempt(5*n + 3)
+		})
+		if err := b.do(action); err == nil {
+			done.Add(1)
+		}
+		if done.Load() != 1 {
+			t.Errorf("%d attempts succeeded with three approvals", done.Load())
+		}
+		b.wantState(asked.ID, access.ApprovalUsed)
+	})
+}
+
+// approvalModel is what a merchant's people have decided about one refund.
+type approvalModel struct {
+	*board
+	people   map[string]bool // whether a person is a member
+	wants    int
+	asked    string // id of the open request, or empty
+	needed   int
+	votes    map[string]bool
+	approved bool
+	until    time.Time
+}
+
+var voters = []string{"ada", "bob", "cem", "dan"}
+
+// enough reports whether the refund may be made.
+func (m *approvalModel) enough() bool {
+	n := 0
+	for name := range m.votes {
+		if m.people[name] {
+			n++
+		}
+	}
+	return m.wants == 0 || m.asked != "" && m.approved && m.at.Before(m.until) && n >= max(m.wants, m.needed)
+}
+
+// TestApprovalModel plays random votes, changes of people and of the policy, and times. The refund is made if and only
+// if the model permits it.
+func TestApprovalModel(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		run, w := 0, newSessionWorld(t, store)
+		operator := w.person("", access.Admin)
+		rapid.Check(t, func(r *rapid.T) {
+			run++
+			merchant := fmt.Sprintf("m%d", run)
+			b := &board{w, merchant, w.person(merchant, access.Admin), operator}
+			m := &approvalModel{board: b, people: make(map[string]bool)}
+			for _, name := range voters {
+				b.join(name, access.Finance)
+				m.people[name] = true
+			}
+			m.set(r, 2)
+			action := b.refund(500)
+			r.Repeat(map[string]func(*rapid.T){
+				"ask": func(*rapid.T) {
+					switch made, err := b.request(action); {
+					case m.wants == 0 && errors.Is(err, access.ErrApprovalEnded):
+					case err != nil || m.wants == 0:
+						r.Fatalf("asked for approvals: %v", err)
+					case made.ID != m.asked:
+						if m.asked != "" && m.at.Before(m.until) {
+							r.Fatal("a second open request was made")
+						}
+						m.asked, m.needed, m.votes, m.approved, m.until = made.ID, m.wants, make(map[string]bool), false, made.ExpiresAt
+					}
+				},
+				"vote":      m.vote,
+				"vote more": m.vote,
+				"policy":    func(r *rapid.T) { m.set(r, rapid.SampledFrom([]int{0, 2, 2, 3}).Draw(r, "people")) },
+				"wait": func(r *rapid.T) {
+					m.at = m.at.Add(rapid.SampledFrom([]time.Duration{time.Minute, 3 * 24 * time.Hour}).Draw(r, "time"))
+				},
+				"come or go": func(r *rapid.T) {
+					name := rapid.SampledFrom(voters).Draw(r, "name")
+					if m.people[name] {
+						_, p := b.confirmed(name)
+						if _, err := b.keys.Revoke(t.Context(), access.Open(), p.KeyID); err != nil {
+							r.Fatal(err)
+						}
+					} else {
+						b.join(name, access.Finance)
+					}
+					m.people[name] = !m.people[name]
+				},
+				"use": func(r *rapid.T) {
+					may := m.enough()
+					if err := b.do(action); may != (err == nil) || err != nil && !isGuarded(err) {
+						r.Fatalf("used: %v; want %v", err, may)
+					}
+					if may && m.wants > 0 {
+						m.asked = ""
+					}
+				},
+			})
+		})
+	})
+}
+
+func (m *approvalModel) set(r *rapid.T, people int) {
+	members := 0
+	for _, is := range m.people {
+		if is {
+			members++
+		}
+	}
+	err := m.SetApprovalPolicy(m.t.Context(), access.Open(), m.merchant, access.ApprovalPolicy{People: people, RefundsAbove: invoice.NewAmount(100)})
+	if (err == nil) != (people <= members || people == m.wants) {
+		r.Fatalf("a policy of %d of %d people: %v", people, members, err)
+	}
+	if err == nil {
+		m.wants = people
+	}
+}
+
+func (m *approvalModel) vote(r *rapid.T) {
+	name, approves := rapid.SampledFrom(voters).Draw(r, "name"), rapid.IntRange(0, 5).Draw(r, "refuse") > 0
+	if m.asked == "" || !m.people[name] {
+		return
+	}
+	s, p := m.confirmed(name)
+	err := m.Vote(m.t.Context(), s, p, m.asked, approves)
+	if may := m.wants > 0 && m.at.Before(m.until); may != (err == nil) {
+		r.Fatalf("a vote: %v; want %v", err, may)
+	}
+	if err != nil {
+		return
+	}
+	if !approves {
+		m.asked = ""
+		return
+	}
+	m.votes[name] = true
+	n := 0
+	for voter := range m.votes {
+		if m.people[voter] {
+			n++
+		}
+	}
+	m.approved = m.approved || n >= max(m.wants, m.needed)
+}

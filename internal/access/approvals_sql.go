@@ -1,0 +1,146 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// isOpen is a condition on a request that has not ended, except by its expiry.
+const isOpen = "state IN ('requested', 'approved') AND used_at IS NULL"
+
+// stateAt is the state of a request at the time $1.
+const stateAt = "CASE WHEN used_at IS NOT NULL THEN 'used' WHEN state <> 'refused' AND expires_at <= $1 THEN 'expired' ELSE state END"
+
+var approvalTable = db.NewTable("approvals", func(a *Approval) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&a.ID)),
+		db.Col("merchant_id", db.Text(&a.MerchantID)),
+		db.Col("kind", db.Text(&a.Kind)),
+		db.Col("subject", db.Text(&a.Subject)),
+		db.Col("subject_hash", db.Text(&a.Hash)),
+		db.Col("people", db.Int(&a.People)),
+		db.Col("requested_by", db.Text(&a.RequestedBy)),
+		db.Col("requested_at", db.Seconds(&a.RequestedAt)),
+		db.Col("expires_at", db.Seconds(&a.ExpiresAt)),
+		db.Col("used_at", db.Null(db.Seconds(&a.UsedAt))),
+		db.Expr(stateAt, db.Text(&a.State)),
+		db.Expr("coalesce((SELECT p.people FROM approval_policies p WHERE p.merchant_id = approvals.merchant_id AND p.people > approvals.people), people)", db.Int(&a.Needed)),
+	}
+})
+
+// Approval returns a request for approval with its state at a time, or ErrNotFound.
+func (q Reader) Approval(ctx context.Context, id string, at time.Time) (Approval, error) {
+	return db.QueryRow(ctx, q, approvalTable.Scan, approvalTable.Select()+" WHERE id = $2", at.Unix(), id)
+}
+
+// ApprovalFilter selects requests for approval. Empty fields match all.
+type ApprovalFilter struct {
+	MerchantID string
+	State      ApprovalState
+	At         time.Time // of the states
+	Before     string    // a request's id; those listed were made before it
+	Limit      int
+}
+
+// Approvals lists requests for approval, newest first.
+func (q Reader) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, error) {
+	w := db.Where{Args: []any{f.At.Unix()}}
+	w.Equal("merchant_id", f.MerchantID)
+	w.Equal(stateAt, string(f.State))
+	w.Below("id", f.Before)
+	return db.QueryAll(ctx, q, approvalTable.Scan, approvalTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+}
+
+// openApproval returns the open request for approval of an action, or ErrNotFound.
+func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind ApprovalKind, hash string, now time.Time) (Approval, error) {
+	return db.QueryRow(ctx, tx, approvalTable.Scan, approvalTable.Select()+
+		" WHERE merchant_id = $2 AND kind = $3 AND subject_hash = $4 AND "+isOpen+" AND expires_at > $1", now.Unix(), merchantID, string(kind), hash)
+}
+
+// expireApprovals stores which requests of a merchant have expired, so that they can be made again, and returns how many
+// are open.
+func expireApprovals(ctx context.Context, tx *db.Tx, merchantID string, now time.Time) (int, error) {
+	if _, err := tx.Exec(ctx, "UPDATE approvals SET state = 'expired' WHERE merchant_id = $1 AND "+isOpen+" AND expires_at <= $2", merchantID, now.Unix()); err != nil {
+		return 0, err
+	}
+	return db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM approvals WHERE merchant_id = $1 AND "+isOpen, merchantID)
+}
+
+// InsertApproval stores a new request.
+func InsertApproval(ctx context.Context, tx *db.Tx, a Approval) error {
+	return tx.Insert(ctx, approvalTable.Insertion("", "state"), [][]any{approvalTable.Values(a, string(a.State))})
+}
+
+// setApprovalState stores the state of a request.
+func setApprovalState(ctx context.Context, tx *db.Tx, id string, state ApprovalState) error {
+	_, err := tx.Exec(ctx, "UPDATE approvals SET state = $2 WHERE id = $1", id, string(state))
+	return err
+}
+
+// useApproval stores that the action of a request is made, and reports whether the request was approved and not used.
+func useApproval(ctx context.Context, tx *db.Tx, id string, now time.Time) (bool, error) {
+	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND state = 'approved' AND used_at IS NULL AND expires_at > $2", id, now.Unix())
+	return n == 1, err
+}
+
+var voteTable = db.NewTable("approval_votes", func(v *ApprovalVote) []db.Column {
+	return []db.Column{
+		db.Col("person_id", db.Text(&v.PersonID)),
+		db.Col("approves", db.Bool(&v.Approves)),
+		db.Col("at", db.Seconds(&v.At)),
+		db.Expr("(SELECT p.name FROM people p WHERE p.id = approval_votes.person_id)", db.Text(&v.Name)),
+	}
+})
+
+// ApprovalVotes returns the votes about a request, the first one first.
+func (q Reader) ApprovalVotes(ctx context.Context, id string) ([]ApprovalVote, error) {
+	return db.QueryAll(ctx, q, voteTable.Scan, voteTable.Select()+" WHERE approval_id = $1 ORDER BY at, person_id", id)
+}
+
+// putVote stores a vote in place of an earlier one of the person.
+func putVote(ctx context.Context, tx *db.Tx, id string, v ApprovalVote) error {
+	return tx.Insert(ctx, voteTable.Insertion("ON CONFLICT (approval_id, person_id) DO UPDATE SET approves = excluded.approves, at = excluded.at", "approval_id"),
+		[][]any{voteTable.Values(v, id)})
+}
+
+// Approvers returns the memberships of the people who may approve actions of a merchant at a time.
+func (q Reader) Approvers(ctx context.Context, merchantID string, at time.Time) ([]Record, error) {
+	return approvers(ctx, q, merchantID, at, "")
+}
+
+// approvers is Reader.Approvers. With a lock, the memberships cannot end before the transaction does.
+func approvers(ctx context.Context, q db.Querier, merchantID string, at time.Time, lock string) ([]Record, error) {
+	members, err := db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE merchant_id = $1 AND person_id IS NOT NULL AND "+activeAt("$2")+" ORDER BY id"+lock, merchantID, at.Unix())
+	var people []Record
+	for _, m := range members { // a person has one membership of a merchant
+		if MayApprove(m.Scopes) {
+			people = append(people, m)
+		}
+	}
+	return people, err
+}
+
+var policyTable = db.NewTable("approval_policies", func(p *ApprovalPolicy) []db.Column {
+	return []db.Column{
+		db.Col("people", db.Int(&p.People)),
+		db.Col("refunds_above", db.Amount(&p.RefundsAbove)),
+	}
+})
+
+// approvalPolicy returns the policy of a merchant, which is zero if it has none. With a lock, transactions that lock it
+// happen one after the other: requests, votes and uses.
+func approvalPolicy(ctx context.Context, q db.Querier, merchantID, lock string) (ApprovalPolicy, error) {
+	p, err := db.QueryRow(ctx, q, policyTable.Scan, policyTable.Select()+" WHERE merchant_id = $1"+lock, merchantID)
+	if errors.Is(err, db.ErrNotFound) {
+		err = nil
+	}
+	return p, err
+}
+
+// PutApprovalPolicy stores the policy of a merchant. A policy that is off stays as a row, which is locked.
+func PutApprovalPolicy(ctx context.Context, tx *db.Tx, merchantID string, p ApprovalPolicy) error {
+	return tx.Insert(ctx, policyTable.Insertion("ON CONFLICT (merchant_id) DO UPDATE SET "+policyTable.Excluded(), "merchant_id"), [][]any{policyTable.Values(p, merchantID)})
+}

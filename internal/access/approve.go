@@ -1,0 +1,161 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// RequestApproval returns err with the open request for approval of its action if err is an *ApprovalRequiredError, and
+// makes the request if it is missing. It returns other errors unchanged. Errors are also ErrTooManyApprovals, and
+// ErrApprovalEnded if the policy does not guard the action any longer.
+func (m *SessionManager) RequestApproval(ctx context.Context, err error) error {
+	required := (*ApprovalRequiredError)(nil)
+	if !errors.As(err, &required) || required.Request.ID != "" {
+		return err
+	}
+	now, merchantID := m.now(), required.By.MerchantID
+	text, hash := required.subject()
+	var a Approval
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		policy, err := approvalPolicy(ctx, tx, merchantID, tx.ForUpdate())
+		if err != nil {
+			return err
+		}
+		if !policy.guards(required.GuardedAction) {
+			return ErrApprovalEnded
+		}
+		if a, err = openApproval(ctx, tx, merchantID, required.Kind, hash, now); !errors.Is(err, db.ErrNotFound) {
+			return err
+		}
+		if n, err := expireApprovals(ctx, tx, merchantID, now); err != nil {
+			return err
+		} else if n >= MaxApprovals {
+			return ErrTooManyApprovals
+		}
+		a = Approval{
+			ID: m.ids.New(PrefixApproval), MerchantID: merchantID, Kind: required.Kind, Subject: text, Hash: hash, State: ApprovalRequested,
+			People: policy.People, Needed: policy.People, RequestedBy: shorten(required.By.Label()), RequestedAt: now, ExpiresAt: now.Add(ApprovalLifetime),
+		}
+		if err := InsertApproval(ctx, tx, a); err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, m.approvalEntry(ctx, ActionApprovalRequest, a))
+	})
+	if err == nil {
+		err = &ApprovalRequiredError{required.GuardedAction, a}
+	}
+	return err
+}
+
+// approvalEntry returns the audit entry of a request, with its action.
+func (m *SessionManager) approvalEntry(ctx context.Context, action Action, a Approval) Entry {
+	return NewEntry(ctx, m.now(), Change{MerchantID: a.MerchantID, Action: action, Object: a.ID, After: map[string]any{"kind": a.Kind, "subject": a.Subject}})
+}
+
+// Vote records that the person of a session approves or refuses a request of the principal's merchant. One refusal
+// refuses it; after an approval the person may still refuse. Errors are db.ErrNotFound, ErrMayNotApprove,
+// ErrUnconfirmed and ErrApprovalEnded.
+func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id string, approves bool) error {
+	if s.PersonID == "" || by.PersonID != s.PersonID || by.MerchantID == "" {
+		return ErrMayNotApprove
+	}
+	now := m.now()
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		policy, err := approvalPolicy(ctx, tx, by.MerchantID, tx.ForUpdate())
+		if err != nil {
+			return err
+		}
+		a, err := NewReader(tx).Approval(ctx, id, now)
+		switch {
+		case err != nil:
+			return err
+		case a.MerchantID != by.MerchantID:
+			return db.ErrNotFound
+		case policy.People == 0, a.State != ApprovalRequested && a.State != ApprovalApproved:
+			return ErrApprovalEnded
+		}
+		if own, err := findSession(ctx, tx, s.ID); err != nil {
+			return err
+		} else if !own.Confirmed(now) {
+			return ErrUnconfirmed
+		}
+		if err := putVote(ctx, tx, a.ID, ApprovalVote{PersonID: s.PersonID, Approves: approves, At: now}); err != nil {
+			return err
+		}
+		n, people, err := countApprovals(ctx, tx, a, now)
+		if err == nil && !slices.Contains(people, s.PersonID) {
+			err = ErrMayNotApprove
+		}
+		action, state := ActionApprovalApprove, a.State
+		if n >= a.Needed {
+			state = ApprovalApproved
+		}
+		if !approves {
+			action, state = ActionApprovalRefuse, ApprovalRefused
+		}
+		if err == nil {
+			err = setApprovalState(ctx, tx, a.ID, state)
+		}
+		if err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, m.approvalEntry(ctx, action, a))
+	})
+}
+
+// ApprovalPolicy returns the policy of a merchant that the principal sees.
+func (m *SessionManager) ApprovalPolicy(ctx context.Context, by Principal, merchantID string) (ApprovalPolicy, error) {
+	if !by.Sees(merchantID) {
+		return ApprovalPolicy{}, db.ErrNotFound
+	}
+	return approvalPolicy(ctx, m.cfg.Store, merchantID, "")
+}
+
+// SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
+// A new one ends the open invitations of people who could approve, because no approvals were needed for them. Errors are
+// db.ErrNotFound, *ScopeError, *invoice.FieldError and *ApprovalRequiredError.
+func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, merchantID string, p ApprovalPolicy) error {
+	if merchantID == "" || !by.Sees(merchantID) || !m.hasMerchant(merchantID) {
+		return db.ErrNotFound
+	}
+	if err := mayMake(by, NewScopes(KeysWrite)); err != nil {
+		return err
+	}
+	now := m.now()
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := LockKeys(ctx, tx); err != nil { // so that no one is invited under the former policy
+			return err
+		}
+		was, err := approvalPolicy(ctx, tx, merchantID, tx.ForUpdate())
+		if err != nil || was == p {
+			return err
+		}
+		people, err := approvers(ctx, tx, merchantID, now, "")
+		if err == nil {
+			err = p.check(len(people))
+		}
+		if err != nil {
+			return err
+		}
+		entries, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfPolicy, Subject: p})
+		if err != nil {
+			return err
+		}
+		open, err := invitations(ctx, tx, merchantID, now, MaxInvitations)
+		for _, i := range open {
+			if err == nil && was.People == 0 && MayApprove(i.Scopes) {
+				err = uninvite(ctx, tx, merchantID, i.Email, now)
+			}
+		}
+		if err == nil {
+			err = PutApprovalPolicy(ctx, tx, merchantID, p)
+		}
+		if err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, append(entries, NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionApprovalPolicy, Object: merchantID, Before: was, After: p}))...)
+	})
+}

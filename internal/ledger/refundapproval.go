@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// AskPayer is the recipient in a request of a refund for which the payer names the address.
+const AskPayer = "ask_payer"
+
+// refundSubject is a refund as people see it who approve it. With RefundID, it is the approval of the address that the
+// payer has named for a prepared refund.
+type refundSubject struct {
+	PaymentID string `json:"paymentId"`
+	RefundID  string `json:"refundId,omitempty"`
+	ChainKey  string `json:"chainKey"`
+	Currency  string `json:"currency"`
+	Amount    string `json:"amount"` // in minor units
+	To        string `json:"to"`     // or AskPayer
+	Reason    string `json:"reason,omitempty"`
+}
+
+// wantRefundApproval uses up the approval of a refund, or of its address if it is prepared, or returns an
+// *access.ApprovalRequiredError. A policy limits the sum of a payment's refunds, so that many small refunds need
+// approvals like a large one. The chain's cursor must be locked.
+func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox, r invoice.RefundRecord, p PaymentRow, prepared bool) error {
+	subject := refundSubject{
+		PaymentID: p.ID, ChainKey: r.ChainKey, Currency: p.Currency, Amount: r.Amount.String(), To: AskPayer, Reason: r.Reason,
+	}
+	if !r.To.IsZero() {
+		subject.To = chain.Checksum(r.To)
+	}
+	sum, err := refundedAndReserved(ctx, tx, p.Payment)
+	if err != nil {
+		return err
+	}
+	if prepared {
+		subject.RefundID = r.ID
+	} else {
+		sum = sum.Plus(r.Amount)
+	}
+	used, err := access.WantApproval(ctx, tx, s.conf.Now(), access.GuardedAction{By: access.FromContext(ctx), Kind: access.OfRefund, Subject: subject, Amount: sum})
+	out.audit = append(out.audit, used...)
+	return err
+}
+
+// refundedAndReserved returns the sum of the refunds of a payment, sent and prepared.
+func refundedAndReserved(ctx context.Context, tx *db.Tx, p invoice.Payment) (sum invoice.Amount, err error) {
+	reserving, err := reservingRefunds(ctx, tx, []string{p.ID})
+	if err != nil {
+		return sum, err
+	}
+	sums, err := RefundedSums(ctx, tx, []string{p.ID})
+	return sums[p.ID].Plus(invoice.ReservedOf(reserving)), err
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
+)
+
+// Approvals makes requests for approval. *access.SessionManager implements it and documents the errors.
+type Approvals interface {
+	RequestApproval(ctx context.Context, err error) error
+}
+
+// ApprovalReader reads requests for approval. access.Reader documents the methods.
+type ApprovalReader interface {
+	Approval(ctx context.Context, id string, at time.Time) (access.Approval, error)
+	Approvals(ctx context.Context, f access.ApprovalFilter) ([]access.Approval, error)
+	ApprovalVotes(ctx context.Context, id string) ([]access.ApprovalVote, error)
+	Approvers(ctx context.Context, merchantID string, at time.Time) ([]access.Record, error)
+}
+
+// listApprovals answers GET /api/approvals.
+func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	limit, scope := q.limit(), q.scope("approvals", "merchantId", "state")
+	merchantID, possible := q.merchantID()
+	filter := access.ApprovalFilter{MerchantID: merchantID, Before: q.cursor(scope), At: a.conf.Now()}
+	if state, ok := q.get("state"); ok {
+		filter.State = access.ApprovalState(state)
+		if !slices.Contains(access.ApprovalStates, filter.State) {
+			q.reject("state", "must be one of %s; it is %.40q", enumerate(access.ApprovalStates), state)
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return listing[access.Approval]{
+		name: "approvals", limit: limit,
+		read: func(ctx context.Context, last *access.Approval, n int) ([]access.Approval, string, error) {
+			if !possible {
+				return nil, "", nil
+			}
+			if last != nil {
+				filter.Before = last.ID
+			}
+			filter.Limit = n
+			found, err := a.conf.Reader.Approvals(ctx, filter)
+			if err != nil {
+				return nil, "", fmt.Errorf("list requests for approval: %w", err)
+			}
+			return found, "", nil
+		},
+		elements: elementsOf(apiconv.Approval),
+		cursor:   descendingCursor(scope, func(a *access.Approval) string { return a.ID }),
+	}.serve(a, w, r)
+}
+
+// getApproval answers GET /api/approvals/{id}.
+func (a *API) getApproval(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, access.PrefixApproval)
+	if err != nil {
+		return err
+	}
+	now := a.conf.Now()
+	found, err := a.conf.Reader.Approval(r.Context(), id, now)
+	if err == nil && !access.FromContext(r.Context()).Sees(found.MerchantID) {
+		err = db.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("read request for approval: %w", err)
+	}
+	people, err := a.conf.Reader.Approvers(r.Context(), found.MerchantID, now)
+	if err != nil {
+		return fmt.Errorf("read people who may approve: %w", err)
+	}
+	votes, err := a.conf.Reader.ApprovalVotes(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read votes: %w", err)
+	}
+	a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people))
+	return nil
+}

@@ -1,0 +1,107 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+)
+
+// votes presses a button of the page of a request for approval.
+func (p *person) votes(page, vote string) answer {
+	p.t.Helper()
+	return p.submit(p.get(page), page+"/vote", url.Values{"vote": {vote}})
+}
+
+// TestApprovals asks for a large refund, has two people approve it, and carries it out once.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	w := newWorld(t, withMails)
+	key := w.person("acme", access.Admin)
+	ada, bob := key.member(mails, "ada@example.com"), key.member(mails, "bob@example.com")
+	paid := w.paid(member{"amount": "250000000"})
+	payment := ada.refundable(paid.ID)
+
+	const settings = "/dashboard/approvals"
+	ada.submit(ada.get("/dashboard/settings"), settings, url.Values{"people": {"3"}, "refundsAbove": {"100"}}).want(t, http.StatusBadRequest, "at most as many as may approve")
+	set := ada.submit(ada.get("/dashboard/settings"), settings, url.Values{"people": {"2"}, "refundsAbove": {"100.50"}}).want(t, http.StatusOK, "Approvals by several people")
+	for _, form := range set.forms() {
+		if v := form.values(); form.attrs["action"] == settings && (v.Get("people") != "2" || v.Get("refundsAbove") != "100.50" && v.Get("refundsAbove") != "100.500000") {
+			t.Errorf("the policy is %v", v)
+		}
+	}
+
+	prepare := "/dashboard/payments/" + payment + "/refund"
+	asked := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"200"}, "reason": {"returned"}}).want(t, http.StatusOK, "Refund", "200", "returned", "0 of 2 have approved", "Ada")
+	page := asked.path
+	if !strings.HasPrefix(page, "/dashboard/approvals/apr_") {
+		t.Fatalf("the refund leads to %s", page)
+	}
+	status, text := key.ask("POST", "/api/payments/"+payment+"/refunds", apitypes.PrepareRefundRequest{Amount: "200000000", Reason: "returned"})
+	var refused apitypes.Problem
+	if err := json.Unmarshal(text, &refused); err != nil || status != http.StatusForbidden || refused.Code != apitypes.CodeApprovalRequired || !strings.HasSuffix(page, refused.ApprovalID) {
+		t.Errorf("the same refund by the interface: %d %s, %v", status, text, err)
+	}
+	if key.get(page).want(t, http.StatusOK); len(key.get(page).actions()) != len(key.get("/dashboard/approvals").actions()) {
+		t.Error("a session by a key can vote")
+	}
+	key.post(page+"/vote", url.Values{"vote": {"approve"}}).want(t, http.StatusForbidden)
+	ada.votes(page, "approve").want(t, http.StatusOK, "1 of 2 have approved")
+	ada.votes(page, "approve").want(t, http.StatusOK, "1 of 2 have approved", "Open")
+	ada.post(page+"/use", nil).want(t, http.StatusConflict, "too few people have approved")
+	bob.get("/dashboard/approvals").want(t, http.StatusOK, "Refund", "Open")
+	w.person("globex", access.Admin).get(page).want(t, http.StatusNotFound)
+	w.operator.post(page+"/use?merchantId=acme", nil).want(t, http.StatusForbidden)
+	w.forgetConfirmations()
+	bob.votes(page, "approve").want(t, http.StatusOK, "sign in again")
+	bob.confirms(mails, "bob@example.com")
+	bob.votes(page, "approve").want(t, http.StatusOK, "2 of 2 have approved", "Carry it out")
+	refund := bob.submit(bob.get(page), page+"/use", nil).want(t, http.StatusOK, "200", "returned")
+	if !strings.HasPrefix(refund.path, "/dashboard/refunds/ref_") {
+		t.Errorf("the approved refund leads to %s", refund.path)
+	}
+	bob.get(page).want(t, http.StatusOK, "Carried out")
+	bob.post(page+"/use", nil).want(t, http.StatusConflict)
+	bob.post(page+"/vote", url.Values{"vote": {"refuse"}}).want(t, http.StatusConflict, "This request has ended")
+	ada.get("/dashboard/approvals").want(t, http.StatusOK, "Carried out")
+
+	small := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"1"}}).want(t, http.StatusOK)
+	if !strings.HasPrefix(small.path, "/dashboard/approvals/") {
+		t.Errorf("a small refund of a payment with large refunds leads to %s", small.path)
+	}
+	ada.confirms(mails, "ada@example.com")
+	ada.votes(small.path, "refuse").want(t, http.StatusOK, "Refused")
+
+	policy := ada.submit(ada.get("/dashboard/settings"), settings, url.Values{"people": {"0"}}).want(t, http.StatusOK, "Rules of approvals", "0 of 2")
+	for _, p := range []*person{ada, bob} {
+		p.votes(policy.path, "approve").want(t, http.StatusOK)
+	}
+	invited := ada.submit(ada.get("/dashboard/keys/new?for=person"), "/dashboard/keys", url.Values{"name": {"Puppet"}, "email": {"sock@example.com"}, "role": {"finance"}})
+	invited.want(t, http.StatusOK, "New person who may approve", "sock@example.com", "attribution:write")
+	for _, p := range []*person{ada, bob} {
+		p.votes(invited.path, "approve").want(t, http.StatusOK)
+	}
+	ada.submit(ada.get(invited.path), invited.path+"/use", nil).want(t, http.StatusOK, "sock@example.com")
+	mails.page(t, "sock@example.com")
+	ada.submit(ada.get(policy.path), policy.path+"/use", nil).want(t, http.StatusOK, "Approvals by several people")
+	done := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"1"}}).want(t, http.StatusOK)
+	if !strings.HasPrefix(done.path, "/dashboard/refunds/ref_") {
+		t.Errorf("without a policy a refund leads to %s", done.path)
+	}
+}
+
+// refundable returns the payment of an invoice.
+func (p *person) refundable(invoiceID string) string {
+	p.t.Helper()
+	var found apitypes.PaymentList
+	p.operator.api("GET", "/api/payments?invoiceId="+invoiceID, nil, &found)
+	if len(found.Payments) != 1 {
+		p.t.Fatalf("the invoice has %d payments", len(found.Payments))
+	}
+	return found.Payments[0].ID
+}
