@@ -277,10 +277,18 @@ func (w *world) reorg(r *mathrand.Rand, c *worldChain, n int) {
 			return true
 		}
 		if back := time.Duration(r.Int64N(int64(time.Minute))); back < 30*time.Second {
-			time.AfterFunc(back, func() { _ = c.add(tx) }) // the sender may have sent another with its nonce
+			time.AfterFunc(back, func() { w.sendAgain(c, tx) })
 		}
 		return false
 	})
+}
+
+// sendAgain sends a transaction again that no node has any more. Its sender may have sent another with its nonce. A
+// service with a restored database does not have its transactions of the lost past.
+func (w *world) sendAgain(c *worldChain, tx *types.Transaction) {
+	if !w.isRestored() || c.senderOf(tx) != addressOf(operatorKey) {
+		_ = c.add(tx)
+	}
 }
 
 // final returns the blocks that can no longer be replaced.
