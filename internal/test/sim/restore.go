@@ -176,8 +176,9 @@ func (w *world) decideAgain() {
 		w.mu.Lock()
 		h.began[actAttribute] = time.Now()
 		w.mu.Unlock()
-		for tries := 0; tries < 5 && len(h.done) == 0 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)); tries++ {
+		for tries := 0; tries < 12 && len(h.done) == 0 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)); tries++ {
 			h.order.merchant.act(h, apitypes.InboxItem{}, actAttribute)
+			w.pause(10 * time.Second) // until the payment is decided
 		}
 	}
 }
