@@ -9,6 +9,7 @@ import (
 // TestExtraLinkMakesOneInvoice presses the button, goes back and presses it again, and reloads the
 // page and presses it a third time. Another opening of the link makes another invoice.
 func TestExtraLinkMakesOneInvoice(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, bare, nil)
 	p := browsertest.Open(t, browsertest.Options{})
 	p.Go(s.link.URL)

@@ -3,27 +3,12 @@ package browsertest_test
 import (
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/browsertest"
 )
-
-// TestExtraPayOverSlowNetwork pays over a network of 400 ms and 50 kB/s.
-func TestExtraPayOverSlowNetwork(t *testing.T) {
-	t.Parallel()
-	w := browsertest.Start(t, browsertest.WorldOptions{})
-	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
-	const slowly = 50_000
-	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Latency: 400 * time.Millisecond, BytesPerSecond: slowly}, wallet)
-	p.Press("Pay with Fox")
-	p.Press("Pay 4.90 USDC")
-	p.Await(settled)
-	paidOnce(t, w, wallet)
-	isClean(t, w, p)
-}
 
 // TestExtraWithoutScripts sends by hand the payment that a page without scripts asks for.
 func TestExtraWithoutScripts(t *testing.T) {

@@ -45,7 +45,9 @@ func TestExtraReturn(t *testing.T) {
 			p, id := paid(t, browsertest.Options{Phone: true})
 			p.Eval(stop, nil)
 			p.AwaitText("#return", "You stay on this page.")
-			p.Axe(web)
+			if name == "by its button" { // the others show the same
+				p.Axe(web)
+			}
 			p.Eval(`new Promise((done) => setTimeout(done, 2500))`, nil) // longer than the countdown
 			var path string
 			if p.Eval("location.pathname", &path); path != "/checkout/"+id {

@@ -15,18 +15,13 @@ import (
 
 // TestExtraNotSentTwice makes the page lose track of a payment in every way.
 func TestExtraNotSentTwice(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
 	}
 	t.Run("another invoice of the same price", func(t *testing.T) { otherInvoice(t, w, payer(t)) })
-	for name, answer := range map[string]*browsertest.RPCError{
-		"that says so":           {Code: -32000, Message: "already known"},
-		"that says the contrary": {Code: -32000, Message: "insufficient funds for gas * price + value"},
-		"of a rejection":         {Code: -32003, Message: "no"},
-	} {
-		t.Run("an error after it was sent, "+name, func(t *testing.T) { errorAfterSending(t, w, payer(t), answer) })
-	}
+	t.Run("an error after it was sent", func(t *testing.T) { errorAfterSending(t, w, payer(t)) })
 	t.Run("payments cannot be seen", func(t *testing.T) { blindMeanwhile(t, w) })
 	t.Run("a record that is not ours", func(t *testing.T) {
 		inv := w.Invoice("4900000", nil)
@@ -52,9 +47,8 @@ func TestExtraNotSentTwice(t *testing.T) {
 	t.Run("a lost transaction", func(t *testing.T) { lostTransaction(t, w, payer(t)) })
 }
 
-// errorAfterSending has the wallet send the transaction, and answer with an error, such as the node's
-// error for sending it twice.
-func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, answer error) {
+// errorAfterSending has the wallet send the transaction, and answer with an error, as if it had not.
+func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {
 			return nil, false, nil
@@ -62,7 +56,7 @@ func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.W
 		if _, err := wallet.Perform(t.Context(), c); err != nil {
 			return nil, true, err
 		}
-		return nil, true, answer
+		return nil, true, &browsertest.RPCError{Code: -32000, Message: "insufficient funds for gas * price + value"}
 	})
 	w.Node.Hold(time.Minute)
 	p := pay(t, w, w.Invoice("4900000", nil), wallet)
@@ -202,6 +196,7 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 // page does not claim that nothing was paid, because another party may have submitted the
 // authorization.
 func TestExtraAuthorizationSubmittedByOthers(t *testing.T) {
+	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Script: `

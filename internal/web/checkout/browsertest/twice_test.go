@@ -18,9 +18,6 @@ func TestExtraNotPaidTwice(t *testing.T) {
 	payer := func(t *testing.T) *browsertest.Wallet {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
 	}
-	t.Run("a node that answers too late", func(t *testing.T) {
-		errorAfterSending(t, w, payer(t), &browsertest.RPCError{Code: -32000, Message: "request timed out"})
-	})
 	t.Run("an answer that is no hash", func(t *testing.T) { answerWithoutHash(t, w, payer(t)) })
 	t.Run("both requests are confirmed", func(t *testing.T) { bothConfirmed(t, w, payer(t)) })
 	t.Run("a hash of a contract account's wallet", func(t *testing.T) { hashOfContract(t, w, payer(t)) })
