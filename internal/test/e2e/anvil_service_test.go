@@ -139,20 +139,6 @@ chains:
 	}
 }
 
-// begin runs a replica and waits until it accepts requests.
-func (s *service) begin() *replica {
-	s.Helper()
-	return s.beginProgram(program, s.config)
-}
-
-// beginProgram is begin with another version of the program, and its configuration.
-func (s *service) beginProgram(path, config string) *replica {
-	s.Helper()
-	r := &replica{child: launchProgram(s, path, s.env, "serve", "--config", config)}
-	r.url = r.awaitURL(s)
-	return r
-}
-
 // start runs a replica and waits until it is healthy.
 func (s *service) start() *replica {
 	s.Helper()
@@ -162,7 +148,8 @@ func (s *service) start() *replica {
 // startProgram is start with another version of the program, and its configuration.
 func (s *service) startProgram(path, config string) *replica {
 	s.Helper()
-	r := s.beginProgram(path, config)
+	r := &replica{child: launchProgram(s, path, s.env, "serve", "--config", config)}
+	r.url = r.awaitURL(s)
 	s.awaitHealth(r, func(h health) bool { return h.Ready })
 	return r
 }

@@ -154,17 +154,6 @@ func (a *wallet) head(ctx context.Context) *types.Header {
 	return header
 }
 
-// receipt returns the receipt of a mined transaction.
-func (a *wallet) receipt(ctx context.Context, tx common.Hash) (*types.Receipt, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	node, err := a.node(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return node.TransactionReceipt(ctx, tx)
-}
-
 // mustTransfer is transfer on a chain that is not killed.
 func (a *wallet) mustTransfer(tb testing.TB, to, amount string, trailing []byte) common.Hash {
 	tb.Helper()
