@@ -156,6 +156,8 @@ const (
 	DecisionAccepted   DecisionOutcome = "accepted"
 	DecisionAttributed DecisionOutcome = "attributed"
 	DecisionDismissed  DecisionOutcome = "dismissed"
+	DecisionRejected   DecisionOutcome = "rejected"
+	DecisionReleased   DecisionOutcome = "released"
 )
 
 // Valid indicates whether the value is a known member of the DecisionOutcome enum.
@@ -166,6 +168,10 @@ func (e DecisionOutcome) Valid() bool {
 	case DecisionAttributed:
 		return true
 	case DecisionDismissed:
+		return true
+	case DecisionRejected:
+		return true
+	case DecisionReleased:
 		return true
 	default:
 		return false
@@ -482,6 +488,7 @@ const (
 	InboxDuplicate      InboxKind = "duplicate"
 	InboxLate           InboxKind = "late"
 	InboxOverpaid       InboxKind = "overpaid"
+	InboxQuarantined    InboxKind = "quarantined"
 	InboxUnattributed   InboxKind = "unattributed"
 	InboxUnderpaid      InboxKind = "underpaid"
 	InboxWithoutPayment InboxKind = "refund_without_payment"
@@ -499,6 +506,8 @@ func (e InboxKind) Valid() bool {
 	case InboxLate:
 		return true
 	case InboxOverpaid:
+		return true
+	case InboxQuarantined:
 		return true
 	case InboxUnattributed:
 		return true
@@ -646,6 +655,33 @@ func (e NodeHealth) Valid() bool {
 	case NodePaused:
 		return true
 	case NodeUnused:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentScreening.
+const (
+	ScreeningAccepted    PaymentScreening = "accepted"
+	ScreeningQuarantined PaymentScreening = "quarantined"
+	ScreeningRejected    PaymentScreening = "rejected"
+	ScreeningReleased    PaymentScreening = "released"
+	ScreeningWaiting     PaymentScreening = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the PaymentScreening enum.
+func (e PaymentScreening) Valid() bool {
+	switch e {
+	case ScreeningAccepted:
+		return true
+	case ScreeningQuarantined:
+		return true
+	case ScreeningRejected:
+		return true
+	case ScreeningReleased:
+		return true
+	case ScreeningWaiting:
 		return true
 	default:
 		return false
@@ -1070,7 +1106,7 @@ type Authorization struct {
 	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	PaymentID PaymentID `json:"paymentId,omitempty"`
 
-	// PaymentStatus `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+	// PaymentStatus `pending`: mined in a block that is not final yet, or held by `screening`. `confirmed`: final. `orphaned`: its block was dropped by a
 	// reorg; it can be mined again.
 	PaymentStatus PaymentStatus `json:"paymentStatus,omitempty"`
 
@@ -1454,7 +1490,8 @@ type DecideRequest struct {
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
-	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
+	// it refunds, or the payment was mined again with less than was refunded. `quarantined`: a payment that the
+	// screening hook quarantined, only in the operator's inbox. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// ObjectID Id of the payment, invoice or refund.
@@ -1464,7 +1501,8 @@ type DecideRequest struct {
 	Version string `json:"version"`
 
 	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
-	// payment without an invoice is for `invoiceId`. More values may be added.
+	// payment without an invoice is for `invoiceId`. `released`: a quarantined payment counts. `rejected`: it has no
+	// invoice, and can be refunded. More values may be added.
 	Decision DecisionOutcome `json:"decision"`
 
 	// Reason Why, for the record. The same characters are allowed as in a line item's label.
@@ -1485,7 +1523,8 @@ type Decision struct {
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
-	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
+	// it refunds, or the payment was mined again with less than was refunded. `quarantined`: a payment that the
+	// screening hook quarantined, only in the operator's inbox. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// ObjectID Id of the payment, invoice or refund.
@@ -1495,7 +1534,8 @@ type Decision struct {
 	Version string `json:"version"`
 
 	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
-	// payment without an invoice is for `invoiceId`. More values may be added.
+	// payment without an invoice is for `invoiceId`. `released`: a quarantined payment counts. `rejected`: it has no
+	// invoice, and can be refunded. More values may be added.
 	Decision DecisionOutcome `json:"decision"`
 	Reason   string          `json:"reason"`
 
@@ -1528,7 +1568,8 @@ type DecisionList struct {
 }
 
 // DecisionOutcome `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
-// payment without an invoice is for `invoiceId`. More values may be added.
+// payment without an invoice is for `invoiceId`. `released`: a quarantined payment counts. `rejected`: it has no
+// invoice, and can be refunded. More values may be added.
 type DecisionOutcome string
 
 // DecisionResponse defines model for DecisionResponse.
@@ -1691,7 +1732,8 @@ type InboxCount struct {
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
-	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
+	// it refunds, or the payment was mined again with less than was refunded. `quarantined`: a payment that the
+	// screening hook quarantined, only in the operator's inbox. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// Count How many there are, up to 100.
@@ -1711,7 +1753,8 @@ type InboxItem struct {
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
-	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
+	// it refunds, or the payment was mined again with less than was refunded. `quarantined`: a payment that the
+	// screening hook quarantined, only in the operator's inbox. More values may be added.
 	Kind InboxKind `json:"kind"`
 
 	// Version Changes with what the decision depends on, such as when more arrives. Its text has no other meaning.
@@ -1734,7 +1777,8 @@ type InboxItem struct {
 // InboxKind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 // `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 // nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
-// it refunds, or the payment was mined again with less than was refunded. More values may be added.
+// it refunds, or the payment was mined again with less than was refunded. `quarantined`: a payment that the
+// screening hook quarantined, only in the operator's inbox. More values may be added.
 type InboxKind string
 
 // InboxList defines model for InboxList.
@@ -2453,10 +2497,18 @@ type Payment struct {
 	// ConfirmedAt Unix seconds.
 	ConfirmedAt Time `json:"confirmedAt,omitempty"`
 
-	// Status `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+	// Status `pending`: mined in a block that is not final yet, or held by `screening`. `confirmed`: final. `orphaned`: its block was dropped by a
 	// reorg; it can be mined again.
-	Status      PaymentStatus `json:"status,omitempty"`
-	Attribution *Attribution  `json:"attribution,omitempty"`
+	Status PaymentStatus `json:"status,omitempty"`
+
+	// Screening Present if the operator screens payers, and where `status` is. A payment that is `waiting` for the verdict of
+	// the operator's hook, or `quarantined`, stays `pending`. `accepted` and `released` (by the operator) count,
+	// and `rejected` has no invoice. More values may be added.
+	Screening PaymentScreening `json:"screening,omitempty"`
+
+	// ScreeningReason The hook's reason for its verdict, or `no answer`. Absent without one.
+	ScreeningReason string       `json:"screeningReason,omitempty"`
+	Attribution     *Attribution `json:"attribution,omitempty"`
 
 	// Exception Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
 	// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
@@ -2479,6 +2531,11 @@ type Payment struct {
 	// /api/claims` lists all claims.
 	Claims []Claim `json:"claims,omitempty"`
 }
+
+// PaymentScreening Present if the operator screens payers, and where `status` is. A payment that is `waiting` for the verdict of
+// the operator's hook, or `quarantined`, stays `pending`. `accepted` and `released` (by the operator) count,
+// and `rejected` has no invoice. More values may be added.
+type PaymentScreening string
 
 // PaymentException Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
 // in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
@@ -2655,7 +2712,7 @@ type PaymentResponse struct {
 	Payment Payment `json:"payment"`
 }
 
-// PaymentStatus `pending`: mined in a block that is not final yet. `confirmed`: final. `orphaned`: its block was dropped by a
+// PaymentStatus `pending`: mined in a block that is not final yet, or held by `screening`. `confirmed`: final. `orphaned`: its block was dropped by a
 // reorg; it can be mined again.
 type PaymentStatus string
 

@@ -60,7 +60,7 @@ func within(base values, all ...values) []changeStep {
 // another database.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
-	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), providerChanges(), chainChanges(s), writerChanges()} {
+	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), screeningChanges(), providerChanges(), chainChanges(s), writerChanges()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -176,6 +176,19 @@ func mailChanges(secrets *changingSecrets) map[string][]changeStep {
 		"smtp.user":         within(account, nil, values{"smtp.user": "you"}, values{"smtp.user": nil, "smtp.passwordEnv": nil}),
 		"smtp.passwordEnv":  within(account, nil, values{"smtp.passwordEnv": "PASSWORD2"}),
 		"smtp.passwordFile": within(account, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret"}, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret2"}),
+	}
+}
+
+func screeningChanges() map[string][]changeStep {
+	hook := values{"screening.url": "https://screening.example.com/ask", "screening.secretEnv": "SECRET", "screening.mode": "open"}
+	off := values{"screening.url": nil, "screening.secretEnv": nil, "screening.mode": nil}
+	return map[string][]changeStep{
+		"screening.url":       within(hook, nil, values{"screening.url": "https://screening.example.com/other"}, off),
+		"screening.mode":      within(hook, nil, values{"screening.mode": "closed"}, off),
+		"screening.patience":  within(hook, values{"screening.patience": "1m"}, values{"screening.patience": "24h"}, nil),
+		"screening.secretEnv": within(hook, nil, values{"screening.secretEnv": "SECRET2"}, off),
+		"screening.secretFile": within(hook, values{"screening.secretEnv": nil, "screening.secretFile": "secret"},
+			values{"screening.secretEnv": nil, "screening.secretFile": "secret2"}),
 	}
 }
 

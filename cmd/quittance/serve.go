@@ -194,6 +194,9 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 	if t := cfg.TLS; t != nil {
 		out.TLS = &server.TLS{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, ACME: (*server.ACME)(t.ACME)}
 	}
+	if c := cfg.Screening; c != nil {
+		out.Screening = &server.Screening{URL: c.URL, Secret: c.Secret, Closed: c.Mode == config.ScreeningClosed, Patience: c.Patience}
+	}
 	if m := cfg.SMTP; m != nil {
 		out.SMTP = &mailer.SMTP{Host: m.Host, Port: m.Port, Encryption: mailer.Encryption(m.TLS), Roots: m.Roots, User: m.User, Password: m.Password, From: m.From, Now: time.Now}
 	}

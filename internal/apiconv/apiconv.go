@@ -141,7 +141,8 @@ func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 	if !detailed {
 		return w
 	}
-	w.Status = apitypes.PaymentStatus(p.Status)
+	w.Status = apitypes.PaymentStatus(p.Status.Shown())
+	w.Screening, w.ScreeningReason = apitypes.PaymentScreening(p.Screening), p.ScreeningReason
 	if p.Attributed() {
 		w.Attribution = &apitypes.Attribution{Method: apitypes.AttributionMethod(p.Method), By: p.AttributedBy, At: invoice.UnixSeconds(p.AttributedAt)}
 	}

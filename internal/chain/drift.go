@@ -42,6 +42,7 @@ func (c ConfigChange) String() string {
 type ConfiguredChains struct {
 	Chains    []Chain
 	Merchants map[string]invoice.Merchant // by id
+	Screening string                      // mode of the screening hook; empty without one
 }
 
 // RememberedChains is the database's record of earlier configurations.

@@ -38,6 +38,9 @@ func (c ConfiguredChains) Hash() string {
 			fmt.Fprintf(h, "allowed %q %s\n", a.ChainKey, a.Address)
 		}
 	}
+	if c.Screening != "" {
+		fmt.Fprintf(h, "screening %s\n", c.Screening)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -80,6 +80,8 @@ type Config struct {
 	OIDC *identity.Config
 	// SMTP is the server that takes mails about invoices and sign-in links; nil without one.
 	SMTP *SMTP
+	// Screening is the hook that is asked about payers; nil without one.
+	Screening *Screening
 	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.
 	AllowListDelay time.Duration
 	// Warnings name settings that are valid but unwise.

@@ -25,6 +25,8 @@ type file struct {
 	Access accessFile `yaml:"access"`
 	SMTP   smtpFile   `yaml:"smtp,omitzero"`
 
+	Screening screeningFile `yaml:"screening,omitzero"`
+
 	MasterKey     masterKeyFile   `yaml:",inline"`
 	OldMasterKeys []masterKeyFile `yaml:"oldMasterKeys"`
 }

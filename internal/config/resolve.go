@@ -97,6 +97,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.AllowListDelay = r.allowListDelay("access.allowListDelay", f.Access.AllowListDelay)
 	cfg.OIDC = r.oidc(f.Access.OIDC, cfg.DashboardURL)
 	cfg.SMTP = r.smtp(f.SMTP, cfg.PublicURL)
+	cfg.Screening = r.screening(f.Screening)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }

@@ -42,6 +42,7 @@ func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.DashboardURL = cfg.DashboardURL
 	f.SMTP.fill(cfg.SMTP)
+	f.Screening.fill(cfg.Screening)
 	if cfg.OIDC != nil {
 		f.Access.OIDC.Name = cfg.OIDC.Name
 	}

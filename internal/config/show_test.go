@@ -79,6 +79,7 @@ func TestShowFillsDefaults(t *testing.T) {
 merchants: [{id: shop}]
 publicUrl: https://pay.example
 smtp: {host: mail.example, from: receipts@pay.example}
+screening: {url: "https://screening.example", secretEnv: CIRCLE_SECRET, mode: open}
 providers: [{name: circle, secretEnv: CIRCLE_SECRET}]
 chains: [{chainKey: base, rpc: ["http://127.0.0.1:8545"]}]
 `)

@@ -2,7 +2,6 @@ package invoice
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -20,10 +19,17 @@ const (
 	ItemApproval     ItemKind = "approval" // a refund to an address that no payer has signed for
 	// ItemWithoutPayment is a refund on the chain that lacks its payment.
 	ItemWithoutPayment ItemKind = "refund_without_payment"
+	// ItemQuarantined is a payment that the screening hook quarantined. Only the operator decides about it.
+	ItemQuarantined ItemKind = "quarantined"
 )
 
 // ItemKinds are all kinds of items.
-var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOverpaid, ItemLate, ItemDuplicate, ItemApproval, ItemWithoutPayment}
+var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOverpaid, ItemLate, ItemDuplicate, ItemApproval, ItemWithoutPayment, ItemQuarantined}
+
+// OfPayment reports whether the items of a kind are payments.
+func (k ItemKind) OfPayment() bool {
+	return k == ItemUnattributed || k == ItemClaimed || k == ItemQuarantined
+}
 
 // Outcome is the result of a decision.
 type Outcome string
@@ -31,15 +37,18 @@ type Outcome string
 // AttributionDelay is how long a person can undo an attribution, which takes effect and is announced after it.
 const AttributionDelay = time.Minute
 
-// The outcomes of decisions. Only Attributed changes a payment and an invoice, after AttributionDelay.
+// The outcomes of decisions. Attributed changes a payment and an invoice after AttributionDelay, Released and Rejected
+// at once; the others change neither.
 const (
 	Dismissed  Outcome = "dismissed"  // no action is needed
 	Accepted   Outcome = "accepted"   // the missing amount of an underpaid invoice is waived
 	Attributed Outcome = "attributed" // the payment is attributed to an invoice
+	Released   Outcome = "released"   // the quarantined payment counts
+	Rejected   Outcome = "rejected"   // the quarantined payment has no invoice, and can be refunded
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{Dismissed, Accepted, Attributed}
+var Outcomes = []Outcome{Dismissed, Accepted, Attributed, Released, Rejected}
 
 // Decision is a person's decision about an item. It applies, until it is undone, to the version of the item that the
 // person saw.
@@ -55,8 +64,8 @@ type Decision struct {
 	At         time.Time
 	UndoneBy   string // empty unless it was undone
 	UndoneAt   time.Time
-	// InvoiceID, AppliesAt and AppliedAt are of an Attributed payment: its invoice, when the decision is to take
-	// effect, and when it did.
+	// InvoiceID and AppliesAt are of an Attributed payment: its invoice, and when the decision is to take effect.
+	// AppliedAt is when it did, also for Released and Rejected.
 	InvoiceID            string
 	AppliesAt, AppliedAt time.Time
 }
@@ -126,6 +135,9 @@ func (inv Invoice) withoutSentBack() Invoice {
 // ItemOfPayment returns the kind and version of a payment's item, or "" if the payment needs no decision. refunded is
 // how much of it was refunded, and claims is the number of its claims.
 func ItemOfPayment(p Payment, refunded Amount, claims int) (kind ItemKind, version string) {
+	if p.Screening == ScreeningQuarantined && p.Status != Orphaned {
+		return ItemQuarantined, fmt.Sprintf("%s %s", p.InvoiceID, refunded)
+	}
 	if p.Attributed() || p.Status == Orphaned || !refunded.Less(p.Amount) {
 		return "", ""
 	}
@@ -148,9 +160,19 @@ func ItemOfRefund(r RefundRecord, now time.Time) (kind ItemKind, version string)
 
 // CheckOutcome returns a *FieldError if the outcome is not allowed for the kind of item.
 func CheckOutcome(kind ItemKind, o Outcome) error {
-	payment := kind == ItemUnattributed || kind == ItemClaimed
-	if !slices.Contains(Outcomes, o) || o == Accepted && kind != ItemUnderpaid || o == Attributed && !payment {
-		return &FieldError{Field: "decision", Detail: "must be dismissed, accepted for an underpaid invoice, or attributed for a payment without an invoice"}
+	var ok bool
+	switch o {
+	case Dismissed:
+		ok = kind != ItemQuarantined
+	case Accepted:
+		ok = kind == ItemUnderpaid
+	case Attributed:
+		ok = kind == ItemUnattributed || kind == ItemClaimed
+	case Released, Rejected:
+		ok = kind == ItemQuarantined
+	}
+	if !ok {
+		return &FieldError{Field: "decision", Detail: "must be released or rejected for a quarantined payment; otherwise dismissed, accepted for an underpaid invoice, or attributed for a payment without an invoice"}
 	}
 	return nil
 }

@@ -67,10 +67,12 @@ func (e Evidence) Commitments() (named []Hash) {
 // PaymentStatus is the state of a payment or a refund.
 type PaymentStatus string
 
-// The states of a payment. A pending one can be confirmed or orphaned, an
-// orphaned one can be mined again, and a confirmed one is final.
+// The states of a payment. A pending one can be confirmed, held or orphaned, and an orphaned one can be mined again. A
+// held one is final and not confirmed: it counts once its screening ends. A confirmed one is final. A refund is never
+// held.
 const (
 	Pending   PaymentStatus = "pending"
+	Held      PaymentStatus = "held"
 	Confirmed PaymentStatus = "confirmed"
 	Orphaned  PaymentStatus = "orphaned"
 )
@@ -128,6 +130,12 @@ type Payment struct {
 	// AttributedBy and AttributedAt are set only for off-chain methods.
 	AttributedBy string
 	AttributedAt time.Time
+
+	// Screening is the state of the screening, and ScreeningReason is why; ScreeningSince is when it began to wait for
+	// the verdict, by the schedule's clock, and zero unless it waits.
+	Screening       Screening
+	ScreeningReason string
+	ScreeningSince  time.Time
 }
 
 // Attributed reports whether the payment belongs to an invoice.
@@ -146,7 +154,9 @@ func (p Payment) Counted() Amount { return p.Amount.Minus(p.Returned) }
 
 // InOtherCurrency reports whether the payment went to a deposit address in another currency than the invoice's. It
 // counts for no invoice, and is swept like any other.
-func (p Payment) InOtherCurrency() bool { return p.DepositOf != "" && !p.Attributed() }
+func (p Payment) InOtherCurrency() bool {
+	return p.DepositOf != "" && !p.Attributed() && p.Screening != ScreeningRejected
+}
 
 // RefundedFrom returns the settlement address from which the merchant refunds the payment.
 func (p Payment) RefundedFrom() Address {

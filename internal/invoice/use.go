@@ -112,7 +112,7 @@ func (f UseFacts) WithRefunds(prepared []RefundRecord, onChain []Refund) UseFact
 			f.Pending = f.Pending.Plus(r.Amount)
 		case Confirmed:
 			f.Refunded = f.Refunded.Plus(r.Amount)
-		case Orphaned:
+		case Held, Orphaned: // a refund is never held
 		}
 	}
 	return f

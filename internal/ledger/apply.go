@@ -128,7 +128,7 @@ func (ch *Changes) stored(e *entry) (p PaymentRow, known, ok bool) {
 	if p, known = ch.payment(e.paymentID); known {
 		ch.isUndecided(p.ID) // savePayments unmarks it once it is decided
 	}
-	return p, known, !ch.before.lacking && p.Status != invoice.Confirmed
+	return p, known, !ch.before.lacking && !p.IsFinal()
 }
 
 // storePayment stores a transfer to a settlement or deposit address. A transfer that a
@@ -145,7 +145,7 @@ func (ch *Changes) storePayment(e *entry) {
 	}
 	ch.effects.moved = ch.effects.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
 	p.Transfer = e.Transfer
-	p.Status, p.ConfirmedAt = ch.status()
+	ch.screenAgain(was, &p.Payment)
 	if !kept {
 		ch.attribute(e, &p.Payment)
 		if ch.before.lacking {
@@ -155,13 +155,24 @@ func (ch *Changes) storePayment(e *entry) {
 			ch.moveRefunds(was, p.Payment)
 		}
 	}
-	if ch.chain.final {
+	if p.Status == invoice.Confirmed {
 		ch.confirmed = append(ch.confirmed, p.Payment)
 	}
 	ch.put(was, p)
 	ch.authorize(e, p.Payment)
 	if known && !was.SameMovement(e.Transfer) {
 		ch.judgeRefunds(p.Payment)
+	}
+}
+
+// screenAgain sets the status of a payment that is observed now, and has it screened if it is new or moves other money
+// than before.
+func (ch *Changes) screenAgain(was invoice.Payment, p *invoice.Payment) {
+	if ch.chain.screens && !was.SameMovement(p.Transfer) {
+		p.Screening, p.ScreeningReason, p.ScreeningSince = invoice.ScreeningWaiting, "", ch.chain.scheduled
+	}
+	if p.Status, p.ConfirmedAt = ch.status(); ch.chain.final && p.Screening.Holds() {
+		p.Status, p.ConfirmedAt = invoice.Held, time.Time{}
 	}
 }
 
@@ -213,10 +224,10 @@ func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 }
 
 // staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something
-// else, or a prepared refund, which is left without an invoice.
+// else, or rejected or a prepared refund, which is left without an invoice.
 func (ch *Changes) staysWithout(e *entry, p *invoice.Payment) bool {
 	if !ch.isUsed(e, p.ID) {
-		if !ch.isPreparedRefund(e) {
+		if p.Screening != invoice.ScreeningRejected && !ch.isPreparedRefund(e) {
 			return false
 		}
 		ch.leaveUnattributed(e, p)

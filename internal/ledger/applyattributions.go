@@ -70,5 +70,5 @@ func isAttributionRefused(err error) bool {
 	var used *UsedError
 	var field *invoice.FieldError
 	return errors.As(err, &decided) || errors.As(err, &used) || errors.As(err, &field) ||
-		errors.Is(err, ErrAttributed) || errors.Is(err, ErrOrphaned) || errors.Is(err, ErrUndecided) || errors.Is(err, ErrIsRefund)
+		errors.Is(err, ErrAttributed) || errors.Is(err, ErrOrphaned) || errors.Is(err, ErrRejected) || errors.Is(err, ErrUndecided) || errors.Is(err, ErrIsRefund)
 }

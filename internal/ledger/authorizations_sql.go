@@ -198,11 +198,11 @@ func SetAuthorizationPayments(ctx context.Context, tx *db.Tx, made map[string]st
 }
 
 // EndAuthorizations ends the authorizations of a chain with an outcome that is certain at a final
-// block of that time: paid ones with a confirmed payment, and refused ones if the chain has passed
+// block of that time: paid ones with a confirmed or held payment, and refused ones if the chain has passed
 // their window without a payment.
 func EndAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, final time.Time, reason invoice.Refusal, now time.Time) error {
 	_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'paid', ended_ms = $2 WHERE chain_key = $1 AND status IN ('accepted', 'sent')
-		AND payment_id IN (SELECT id FROM payments WHERE status = 'confirmed' AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
+		AND payment_id IN (SELECT id FROM payments WHERE status IN ('confirmed', 'held') AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func claimable(inv invoice.Invoice, payments []PaymentRow, signer invoice.Addres
 		switch {
 		case p.InvoiceID == inv.ID:
 			err = errHasPayment
-		case p.Attributed() || p.Status == invoice.Orphaned || !inv.Accepts(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
+		case p.Attributed() || p.Status == invoice.Orphaned || p.Screening == invoice.ScreeningRejected || !inv.Accepts(p.Transfer) || inv.Status == invoice.Drafted || inv.Status == invoice.Void:
 		case !signer.IsZero() && signer != p.From:
 			err = ErrNotThePayer
 		case signer.IsZero() && p.Amount.Less(inv.DustLimit()):

@@ -78,7 +78,11 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	if err := ConfirmThrough(ctx, tx, chainKey, through, scope.now); err != nil {
 		return err
 	}
-	if err := recordConfirmations(ctx, tx, chainKey, ch.confirmed, indexed); err != nil {
+	final := make([]invoice.Payment, len(payments))
+	for i, p := range payments {
+		final[i] = p.Payment
+	}
+	if err := recordConfirmations(ctx, tx, chainKey, final, indexed); err != nil {
 		return err
 	}
 	if err := RefreshItems(ctx, tx, changedItems(refunds)...); err != nil {
@@ -94,7 +98,11 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfinal uint64) {
 	var refundedInPast []string
 	for _, p := range payments {
-		p.Status, p.ConfirmedAt = invoice.Confirmed, ch.chain.now
+		if p.Status = p.InFinalBlock(); p.Status == invoice.Held {
+			ch.setPayment(p)
+			continue
+		}
+		p.ConfirmedAt = ch.chain.now
 		ch.setPayment(p)
 		ch.confirmed = append(ch.confirmed, p.Payment)
 		// The invoice of a payment of which something was refunded was paid in the lost past if its payments were
@@ -181,8 +189,8 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 
 // expire expires up to a batch of open invoices with an expiresAt before the time of the chain's
 // finalized block, and reports whether there may be more than it handles at once. Payments up to that
-// block are counted, except payments in the gap and undecided ones: invoices that these could pay do
-// not expire yet. During a recovery no invoice expires, because the registry may have closed it for
+// block are counted, except payments in the gap, undecided ones and those that wait for a verdict:
+// invoices that these could pay do not expire yet. During a recovery no invoice expires, because the registry may have closed it for
 // another reason.
 func (s *Service) expire(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor, batch int) (more bool, err error) {
 	if s.conf.Recovery {

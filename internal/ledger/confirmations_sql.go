@@ -127,7 +127,7 @@ func addConfirmations(ctx context.Context, q db.Querier, chainKey string, paymen
 		switch p.Status {
 		case invoice.Pending:
 			pending = append(pending, p.Payment)
-		case invoice.Confirmed:
+		case invoice.Confirmed, invoice.Held:
 			confirmed = append(confirmed, p.ID)
 		case invoice.Orphaned:
 		}

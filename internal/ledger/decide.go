@@ -57,7 +57,8 @@ func auditDecision(d invoice.Decision) auditedDecision {
 }
 
 // Decide records a decision about an item, which takes it out of the inbox while it has this version.
-// It does not change payments, invoices or refunds; ApplyAttributions does so after invoice.AttributionDelay.
+// It does not change payments, invoices or refunds; ApplyAttributions does so after invoice.AttributionDelay. A
+// quarantined payment is released or rejected at once, only by the operator, and that cannot be undone.
 // If two people decide, the second gets an error.
 //
 // Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError, ErrUndecided, ErrItemChanged, and
@@ -72,6 +73,9 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 		if err != nil {
 			return err
 		}
+		if req.Kind == invoice.ItemQuarantined && access.FromContext(ctx).MerchantID != "" {
+			return ErrOperatorDecides
+		}
 		if err := wantUndecided(ctx, tx, item, merchantID); err != nil {
 			return err
 		}
@@ -85,8 +89,15 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 			ID: s.ids.New(invoice.PrefixDecision), MerchantID: merchantID, Kind: item.Kind, ObjectID: req.ObjectID, Version: item.Version,
 			Outcome: req.Outcome, Reason: req.Reason, By: access.FromContext(ctx).Label(), At: s.seconds(),
 		}
-		if req.Outcome == invoice.Attributed {
+		switch req.Outcome {
+		case invoice.Attributed:
 			d.InvoiceID, d.AppliesAt = req.InvoiceID, d.At.Add(invoice.AttributionDelay)
+		case invoice.Released, invoice.Rejected:
+			d.AppliedAt = d.At
+			if err := s.setScreening(ctx, tx, out, item.Payment, invoice.Screening(req.Outcome), item.Payment.ScreeningReason); err != nil {
+				return err
+			}
+		case invoice.Dismissed, invoice.Accepted:
 		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: merchantID, Action: access.ActionInboxDecide, Object: d.ID, After: auditDecision(d),
@@ -98,7 +109,7 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 
 // UndoDecision undoes a decision, so that its item is in the inbox again if it still needs a decision.
 // Repeating it has no effect. If merchantID is set, only decisions of that merchant are found. The
-// error is db.ErrNotFound, or *AttributedError for an attribution that has taken effect.
+// error is db.ErrNotFound, *AttributedError for an attribution that has taken effect, or ErrScreened.
 func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d invoice.Decision, err error) {
 	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		was, err := decision(ctx, tx, id)
@@ -114,6 +125,9 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 		}
 		if d, err = decision(ctx, tx, id); err != nil || d.UndoneBy != "" {
 			return err
+		}
+		if d.Outcome == invoice.Released || d.Outcome == invoice.Rejected {
+			return ErrScreened
 		}
 		if !d.AppliedAt.IsZero() {
 			return &AttributedError{item.Payment.Payment}
@@ -181,7 +195,9 @@ func lockPaymentItem(ctx context.Context, tx *db.Tx, id, merchantID string) (ite
 	} else if !ok {
 		return item, "", db.ErrNotFound
 	}
-	if of = merchantID; of == "" {
+	if of = merchantID; of == "" && p.Attributed() {
+		of = p.MerchantID
+	} else if of == "" {
 		merchants, err := MerchantsOfUnattributed(ctx, tx, []string{id})
 		if err != nil {
 			return item, "", err

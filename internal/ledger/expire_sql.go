@@ -10,10 +10,14 @@ import (
 
 // ExpiringInvoices returns open invoices of the chain, with their details, that expire before a time
 // and that no transfer up to the block from can pay, ordered by their expiry. It leaves out invoices
-// that ended in a past that the database has lost, because they were voided or paid.
+// that ended in a past that the database has lost, because they were voided or paid, and those with a
+// payment in time that waits for the verdict of the screening hook.
 func ExpiringInvoices(ctx context.Context, q db.Querier, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
 	return db.QueryAll(ctx, q, detailedTable.Scan, selectDetailed+`
-		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' AND closed_block IS NULL ORDER BY expires_at LIMIT $4`,
+		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' AND closed_block IS NULL AND NOT EXISTS (
+			SELECT 1 FROM payments AS held WHERE held.invoice_id = invoices.id AND held.screening = 'waiting' AND held.status <> 'orphaned'
+				AND held.block_time <= invoices.expires_at)
+		ORDER BY expires_at LIMIT $4`,
 		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }
 

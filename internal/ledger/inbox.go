@@ -83,7 +83,9 @@ func (s *Service) itemOf(ctx context.Context, f InboxFilter) (items []InboxItem,
 		}
 	}
 	decisions, err := DecisionsInForce(ctx, s.conf.Store, []string{f.ObjectID})
-	return slices.DeleteFunc(items, func(i InboxItem) bool { return i.Kind == "" || slices.ContainsFunc(decisions, i.decidedBy) }), err
+	return slices.DeleteFunc(items, func(i InboxItem) bool {
+		return i.Kind == "" || f.MerchantID != "" && i.Kind == invoice.ItemQuarantined || slices.ContainsFunc(decisions, i.decidedBy)
+	}), err
 }
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
@@ -106,7 +108,7 @@ func (s *Service) readItems(ctx context.Context, entries []InboxEntry, merchantI
 		switch {
 		case e.Kind == invoice.ItemApproval, e.Kind == invoice.ItemWithoutPayment:
 			refundIDs = append(refundIDs, e.Key)
-		case e.Kind == invoice.ItemUnattributed, e.Kind == invoice.ItemClaimed:
+		case e.Kind.OfPayment():
 			seen = append(seen, e.Key)
 		default:
 			invoiceIDs = append(invoiceIDs, e.Key)

@@ -43,7 +43,7 @@ func itemTableOf(kind invoice.ItemKind, merchantID string) itemTable {
 	switch {
 	case kind == invoice.ItemApproval, kind == invoice.ItemWithoutPayment:
 		return itemTable{name: "refund_records", position: "list_id", key: "id"}
-	case kind != invoice.ItemUnattributed && kind != invoice.ItemClaimed:
+	case !kind.OfPayment():
 		return itemTable{name: "invoices", position: "id", key: "id", prefix: invoice.PrefixInvoice}
 	case merchantID == "":
 		return itemTable{name: "payments", position: "seen_id", key: "seen_id"}

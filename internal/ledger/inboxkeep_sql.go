@@ -98,7 +98,7 @@ func refreshPayments(ctx context.Context, tx *db.Tx, ids []string) error {
 	}
 	var all, ofMerchants [][]any
 	for _, item := range items {
-		if slices.ContainsFunc(decisions, item.isDecidedBy) {
+		if slices.ContainsFunc(decisions, item.isDecidedBy) || item.MerchantID != "" && item.Kind == invoice.ItemQuarantined {
 			item.Kind = ""
 		}
 		if item.MerchantID == "" {

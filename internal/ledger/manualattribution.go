@@ -19,6 +19,8 @@ var (
 	// ErrUndecided: the payment may still be attributed by a rule, once older
 	// blocks of its chain are read.
 	ErrUndecided = errors.New("the payment waits for older blocks to be read")
+	// ErrRejected: the operator rejected the payment, which was quarantined.
+	ErrRejected = errors.New("the payment was rejected after its screening")
 	// ErrIsRefund: the transfer is a refund that a merchant prepared.
 	ErrIsRefund = errors.New("the transfer is a prepared refund")
 )
@@ -51,7 +53,7 @@ type auditedAttribution struct {
 // is db.ErrNotFound if there is no such payment, and *invoice.FieldError if there is no such invoice
 // or it expects another chain, token or address. It is *DecidedError if a person dismissed the
 // payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
-// ErrIsRefund, ErrOrphaned and ErrUndecided.
+// ErrIsRefund, ErrOrphaned, ErrRejected and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := NewReader(s.conf.Store).Payment(ctx, m.PaymentID)
 	if err != nil {
@@ -120,7 +122,7 @@ func sees(ctx context.Context, q db.Querier, merchantID string, p PaymentRow) (b
 	return NewReader(q).HasUnattributed(ctx, merchantID, p.SeenID)
 }
 
-// checkAttributable returns ErrAttributed, ErrOrphaned, ErrUndecided or ErrIsRefund if the
+// checkAttributable returns ErrAttributed, ErrOrphaned, ErrRejected, ErrUndecided or ErrIsRefund if the
 // payment cannot be attributed by hand.
 func checkAttributable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	switch undecided, err := isUndecided(ctx, tx, p.ID); {
@@ -128,6 +130,8 @@ func checkAttributable(ctx context.Context, tx *db.Tx, p invoice.Payment) error 
 		return &AttributedError{p}
 	case p.Status == invoice.Orphaned:
 		return ErrOrphaned
+	case p.Screening == invoice.ScreeningRejected:
+		return ErrRejected
 	case undecided:
 		return ErrUndecided
 	case err != nil:

@@ -56,6 +56,11 @@ type PaymentRow struct {
 	Use invoice.PaymentUse
 }
 
+// IsOpen reports whether the payment may be an item of the inbox.
+func (p PaymentRow) IsOpen() bool {
+	return !p.Attributed() || p.Screening == invoice.ScreeningQuarantined
+}
+
 var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {
 	return append(observedColumns(&p.ID, &p.Transfer, &p.Status, &p.ObservedAt, &p.ConfirmedAt),
 		db.Col("invoice_id", db.Null(db.Text(&p.InvoiceID))),
@@ -69,6 +74,9 @@ var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {
 		db.Col("settles_to", db.Null(db.Address(&p.SettlesTo))),
 		db.Col("returned", db.Null(db.Amount(&p.Returned))),
 		db.Col("use", db.Text(&p.Use)),
+		db.Col("screening", db.Null(db.Text(&p.Screening))),
+		db.Col("screening_reason", db.Null(db.Text(&p.ScreeningReason))),
+		db.Col("screening_since", db.Null(db.Seconds(&p.ScreeningSince))),
 	)
 })
 
@@ -84,12 +92,15 @@ var updatePayment = "ON CONFLICT (id) DO UPDATE SET item = NULL, " +
 func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	payments = slices.Clone(payments)
 	seen := make([]string, len(payments))
-	var unattributed, ids []string // of those without an invoice
+	var unattributed, ids []string // of those without an invoice, and of these and the quarantined ones
 	for i, p := range payments {
 		payments[i].Use = useOf(firstUse(p))
 		seen[i] = p.SeenID
 		if !p.Attributed() {
-			unattributed, ids = append(unattributed, p.SeenID), append(ids, p.ID)
+			unattributed = append(unattributed, p.SeenID)
+		}
+		if p.IsOpen() {
+			ids = append(ids, p.ID)
 		}
 	}
 	err := paymentTable.Insert(ctx, tx, updatePayment, payments...)
@@ -239,7 +250,7 @@ func OrphanedPayments(ctx context.Context, q db.Querier, chainKey string, from, 
 }
 
 // ConfirmThrough confirms the chain's pending payments, refunds and sweeps in blocks up
-// to a number, at a time.
+// to a number, at a time. Payments whose screening has not ended become held.
 func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time) error {
 	if err := recordStatuses(ctx, tx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
 		return err
@@ -247,9 +258,18 @@ func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint
 	if err := markConfirmed(ctx, tx, chainKey, number, at); err != nil {
 		return err
 	}
-	return changeTransfers(ctx, tx, `SET status = 'confirmed', confirmed_at = $3
-		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
+	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
+	args := []any{chainKey, int64(number), at.Unix()}
+	err := tx.Send(ctx, nil, "UPDATE payments SET status = CASE WHEN "+isHolding+" THEN 'held' ELSE 'confirmed' END, confirmed_at = CASE WHEN "+isHolding+
+		" THEN NULL ELSE CAST($3 AS BIGINT) END"+pending, args...)
+	for _, table := range []string{"refunds", "sweeps"} {
+		err = cmp.Or(err, tx.Send(ctx, nil, "UPDATE "+table+" SET status = 'confirmed', confirmed_at = $3"+pending, args...))
+	}
+	return err
 }
+
+// isHolding is the condition of Screening.Holds.
+const isHolding = "screening IN ('waiting', 'quarantined')"
 
 // OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above a number, at a
 // time, and deletes the undecided refunds there. The time for refunds is scheduled, by the schedule's
@@ -267,16 +287,6 @@ func OrphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64,
 	}{{"payments", at}, {"refunds", scheduled}, {"sweeps", at}} {
 		if err := tx.Send(ctx, nil, "UPDATE "+transfers.table+` SET status = 'orphaned', orphaned_at = $3
 			WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), transfers.at.Unix()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// changeTransfers runs an update on payments, refunds and sweeps.
-func changeTransfers(ctx context.Context, tx *db.Tx, update string, args ...any) error {
-	for _, table := range []string{"payments", "refunds", "sweeps"} {
-		if err := tx.Send(ctx, nil, "UPDATE "+table+" "+update, args...); err != nil {
 			return err
 		}
 	}

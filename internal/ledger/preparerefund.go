@@ -202,7 +202,7 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	switch p.Status {
 	case invoice.Orphaned:
 		return ErrOrphaned
-	case invoice.Pending:
+	case invoice.Pending, invoice.Held:
 		return ErrPaymentPending
 	case invoice.Confirmed:
 	}

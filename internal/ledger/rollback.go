@@ -54,10 +54,10 @@ func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, n
 	if err != nil {
 		return err
 	}
-	var dropped, loose []string // payments, and those without an invoice
+	var dropped, loose []string // payments, and those that may be items of the inbox
 	for _, p := range payments {
 		dropped = append(dropped, p.ID)
-		if !p.Attributed() {
+		if p.IsOpen() {
 			loose = append(loose, p.ID)
 		}
 	}

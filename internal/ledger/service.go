@@ -114,6 +114,8 @@ type Config struct {
 	// refund. nil is the earlier of Now and Schedule.
 	Confirmed func() time.Time
 	Rand      io.Reader // nil is crypto/rand
+	// Screens is set if new payments wait for the verdict of a screening hook.
+	Screens bool
 	// Recovery is set while the chains are read after a restored backup: commitments that the database
 	// lacks are recorded, and no invoice expires.
 	Recovery bool

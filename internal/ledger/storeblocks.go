@@ -12,13 +12,16 @@ import (
 
 // chainScope is what the transfers of one transaction have in common.
 type chainScope struct {
-	key      string    // of the chain
-	indexed  uint64    // the newest block that was read before the transaction
-	now      time.Time // the time, in whole seconds
-	dropped  time.Time // a refund that a reorg dropped after it may be mined again
-	recovery bool
-	final    bool // the transfers are in final blocks
-	deferred bool // the transfers are stored already, and their attribution was deferred
+	key     string    // of the chain
+	indexed uint64    // the newest block that was read before the transaction
+	now     time.Time // the time, in whole seconds
+	dropped time.Time // a refund that a reorg dropped after it may be mined again
+	// scheduled is the schedule's clock, in whole seconds.
+	scheduled time.Time
+	screens   bool // new payments are screened
+	recovery  bool
+	final     bool // the transfers are in final blocks
+	deferred  bool // the transfers are stored already, and their attribution was deferred
 	// finalized is the newest final block, where the transfers are below and
 	// above it; 0 where final covers all of them.
 	finalized uint64
@@ -36,7 +39,7 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 func (s *Service) scope(chainKey string, cur Cursor) chainScope {
 	return chainScope{
 		key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread,
-		now: s.seconds(), dropped: s.conf.Schedule().Add(-returnPatience), recovery: s.conf.Recovery,
+		now: s.seconds(), scheduled: s.scheduled(), screens: s.conf.Screens, dropped: s.conf.Schedule().Add(-returnPatience), recovery: s.conf.Recovery,
 	}
 }
 

@@ -111,6 +111,9 @@ func (s *Service) wantFree(ctx context.Context, tx *db.Tx, item InboxItem, req D
 		_, err := s.wantAttributable(ctx, tx, item.Payment, req.InvoiceID, req.MerchantID)
 		return err
 	}
+	if req.Kind == invoice.ItemQuarantined {
+		return nil
+	}
 	if item.Payment.ID != "" {
 		if undecided, err := isUndecided(ctx, tx, item.Payment.ID); err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/screening"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
@@ -94,6 +95,8 @@ func limitRows() []string {
 			x402.MaxAnswers, seconds(x402.Timeout)),
 		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", ledger.EraseBatch, ledger.EraseAnswers),
 		row("hosts of former public URLs | %d", db.MaxFormerHosts),
+		row("calls of the [screening](payments.md#screening) hook | %d at a time; %d s; an answer of %d KiB a reason of %d characters",
+			screening.MaxInFlight, seconds(screening.Timeout), screening.MaxAnswer>>10, invoice.MaxScreeningReason),
 		row("claims | %d a minute of one invoice %d of one client network %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("what wallets sent | %d reports a minute of one invoice %d of one client network %d in all; %d transactions of an invoice",

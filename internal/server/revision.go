@@ -41,6 +41,12 @@ var errConfigurationChanged = errors.New("another replica started with another c
 // decides returns the settings that affect money.
 func (c Config) decides() chain.ConfiguredChains {
 	configured := chain.ConfiguredChains{Merchants: make(map[string]invoice.Merchant)}
+	if c.Screening != nil {
+		configured.Screening = "open"
+		if c.Screening.Closed {
+			configured.Screening = "closed"
+		}
+	}
 	for id, m := range c.Merchants.Configured {
 		configured.Merchants[id] = m.Merchant
 	}
@@ -223,6 +229,7 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 		group.Go(s.runWorker(ctx, s.worker.Run))
 		group.Go(func() error { return s.runMailer(ctx) })
 		group.Go(func() error { return s.runDirect(ctx) })
+		group.Go(func() error { return s.runScreening(ctx) })
 	}
 	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {

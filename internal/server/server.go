@@ -82,6 +82,8 @@ type Config struct {
 	// SMTP is the server that takes mails; if nil, none are sent. It needs
 	// PublicURL.
 	SMTP mailer.Sender
+	// Screening is the hook that is asked about payers; if nil, no payment is screened.
+	Screening *Screening
 	// PerOwner and PerAddress are how many requests a second an owner of keys may make, and a client
 	// address at the public door. 0 means no limit.
 	PerOwner, PerAddress int
@@ -297,7 +299,7 @@ func (s *Server) build(ctx context.Context) error {
 			OnUnattributed:  newUnattributed(s.registry, keys, s.cfg.Now, s.cfg.Logger).observe,
 			OnAuthorization: countAuthorizations(s.registry), OnForeignTx: s.queueForeignTx,
 		},
-		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(), Recovery: s.recovering,
+		VerifyContracts: s.verifyContracts, VerifyChain: s.verifyChain, Remembered: s.remembered, Gasless: s.gasless(), Screens: s.cfg.Screening != nil, Recovery: s.recovering,
 	})
 	if err := s.buildChains(); err != nil {
 		return err

@@ -805,7 +805,7 @@ CREATE TABLE payments (
     -- nonce of the authorization that made it, if any
     authorization_id TEXT CHECK (length(authorization_id) = 66),
     -- see docs/states.md
-    status           TEXT NOT NULL CHECK (status IN ('pending', 'confirmed', 'orphaned')),
+    status           TEXT NOT NULL CHECK (status IN ('pending', 'held', 'confirmed', 'orphaned')),
     -- the invoice; null before it is attributed
     invoice_id       TEXT REFERENCES invoices (id),
     -- the merchant of the invoice
@@ -835,13 +835,25 @@ CREATE TABLE payments (
     -- settlement address of deposit_of, from which it is refunded; null at a settlement address
     settles_to       TEXT CHECK (settles_to IS NULL OR length(settles_to) = 42 AND coalesce(deposit_of, '') <> ''),
     -- kind of the item in the operator's inbox; null if it needs no decision
-    item             TEXT CHECK (item IN ('unattributed', 'claimed')),
+    item             TEXT CHECK (item IN ('unattributed', 'claimed', 'quarantined')),
     -- the use of the payment, see docs/states.md
     use              TEXT NOT NULL CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed', 'attributing')),
     -- sum that was refunded, or was to be, while its invoice was open; null for 0
     returned         TEXT CHECK (trim(returned, '0123456789') = '' AND length(returned) >= 1),
+    -- state of its screening, see docs/states.md; null if it is not screened
+    screening        TEXT CHECK (screening IN ('waiting', 'accepted', 'quarantined', 'released', 'rejected')),
+    -- the hook's reason for the verdict, or that it gave no answer; null without one
+    screening_reason TEXT CHECK (length(screening_reason) BETWEEN 1 AND 200),
+    -- Unix seconds: when it began to wait for the verdict; null unless it waits
+    screening_since  BIGINT,
+    -- Unix seconds: when the hook is asked next, while it waits
+    screening_due    BIGINT NOT NULL DEFAULT 0,
     UNIQUE (chain_key, tx_hash, ordinal),
     CHECK ((status = 'confirmed') = (confirmed_at IS NOT NULL)),
+    CHECK (status <> 'held' OR coalesce(screening, '') IN ('waiting', 'quarantined')),
+    CHECK ((coalesce(screening, '') = 'waiting') = (screening_since IS NOT NULL)),
+    CHECK (screening IS NOT NULL OR screening_reason IS NULL),
+    CHECK (coalesce(screening, '') <> 'rejected' OR invoice_id IS NULL),
     CHECK ((attributed_by IS NULL) = (method IS NULL OR method NOT IN ('by_hand', 'by_claim'))),
     CHECK ((attributed_by IS NULL) = (attributed_at IS NULL)),
     CHECK ((invoice_id IS NULL) = (merchant_id IS NULL)),
@@ -875,6 +887,9 @@ CREATE INDEX payments_unattributed_by_confirmation ON payments (confirmed_at, se
 -- To find the payment that a transfer from a settlement address refunds.
 CREATE INDEX payments_by_refund_pair ON payments (from_address, settles_to, chain_key, block_number)
     WHERE settles_to IS NOT NULL;
+-- Payments that wait for a verdict: of each merchant by when the hook is asked, and by when they began to wait.
+CREATE INDEX payments_to_screen ON payments (merchant_id, screening_due, id) WHERE screening = 'waiting';
+CREATE INDEX payments_waiting ON payments (screening_since) WHERE screening = 'waiting';
 CREATE INDEX payments_by_item ON payments (item, seen_id) WHERE item IS NOT NULL;
 -- Payments that were confirmed more than a day after their blocks.
 CREATE INDEX payments_confirmed_late ON payments (merchant_id, confirmed_at, block_time, invoice_id)
@@ -2161,13 +2176,13 @@ CREATE TABLE inbox_decisions (
     -- kind of the item
     kind        TEXT NOT NULL
         CHECK (kind IN ('unattributed', 'claimed', 'underpaid', 'overpaid', 'late', 'duplicate', 'approval',
-            'refund_without_payment')),
+            'refund_without_payment', 'quarantined')),
     -- the payment, invoice or refund of the item
     object_id   TEXT NOT NULL CHECK (length(object_id) BETWEEN 1 AND 64),
     -- version of the item that the person saw
     version     TEXT NOT NULL CHECK (length(version) BETWEEN 1 AND 200),
-    -- dismissed, accepted, or attributed
-    decision    TEXT NOT NULL CHECK (decision IN ('dismissed', 'accepted', 'attributed')),
+    -- dismissed, accepted, attributed, released or rejected
+    decision    TEXT NOT NULL CHECK (decision IN ('dismissed', 'accepted', 'attributed', 'released', 'rejected')),
     -- why
     reason      TEXT NOT NULL CHECK (length(reason) BETWEEN 1 AND 200),
     -- name of the person's key
@@ -2182,11 +2197,12 @@ CREATE TABLE inbox_decisions (
     invoice_id  TEXT REFERENCES invoices (id),
     -- Unix seconds: when the attribution is to take effect; until then it can be undone
     applies_at  BIGINT,
-    -- Unix seconds: when the attribution took effect
+    -- Unix seconds: when the attribution, the release or the rejection took effect
     applied_at  BIGINT,
     CHECK ((undone_by IS NULL) = (undone_at IS NULL)),
     CHECK ((decision = 'attributed') = (invoice_id IS NOT NULL) AND (invoice_id IS NULL) = (applies_at IS NULL)),
-    CHECK (applied_at IS NULL OR applies_at IS NOT NULL AND undone_at IS NULL)
+    CHECK (applied_at IS NULL OR undone_at IS NULL),
+    CHECK (applied_at IS NULL OR decision IN ('attributed', 'released', 'rejected'))
 );
 -- The decisions in force.
 CREATE UNIQUE INDEX inbox_decisions_in_force ON inbox_decisions (object_id, kind, version, merchant_id)

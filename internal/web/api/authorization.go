@@ -26,7 +26,7 @@ func Authorization(a ledger.Authorization) apitypes.Authorization {
 	}
 	switch w.Status {
 	case apitypes.AuthorizationPaid:
-		w.PaymentID, w.TxHash, w.PaymentStatus = a.Payment.ID, a.Payment.TxHash.String(), apitypes.PaymentStatus(a.Payment.Status)
+		w.PaymentID, w.TxHash, w.PaymentStatus = a.Payment.ID, a.Payment.TxHash.String(), apitypes.PaymentStatus(a.Payment.Status.Shown())
 	case apitypes.AuthorizationRefused:
 		w.Reason, w.Detail = string(a.Reason), a.Reason.Detail()
 	case apitypes.AuthorizationUnknown:

@@ -87,7 +87,7 @@ func (a *API) paymentTable() *table[ledger.PaymentRow] {
 			units := func(amount invoice.Amount) string { return a.units(amount, p.ChainKey, p.Currency) }
 			j := apiconv.Payment(p.Payment, false)
 			rows[i] = []string{
-				p.ID, string(p.Status), p.InvoiceID, p.MerchantID, p.ChainKey, j.TxHash, p.Currency, p.Amount.String(), units(p.Amount),
+				p.ID, string(p.Status.Shown()), p.InvoiceID, p.MerchantID, p.ChainKey, j.TxHash, p.Currency, p.Amount.String(), units(p.Amount),
 				back.String(), units(back), j.From, j.To, strconv.FormatUint(p.BlockNumber, 10), at(p.ConfirmedAt), string(p.Method),
 				reference[p.InvoiceID],
 			}

@@ -121,10 +121,10 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 		v = s.result(warn, "receipt.state.late", append(text, s.safeWords()...)).next(s.contactNext())
 	case s.invoice.Status == invoice.Open && s.invoice.Partial():
 		v = s.resultOfPart(v.Text)
-	case p.Status == invoice.Pending:
+	case p.IsUnconfirmed():
 		v = s.result(busy, "status.seen.headline", s.sayAll(said, "result.confirming.text", "status.seen.text"))
 	}
-	if p.Status == invoice.Pending {
+	if p.IsUnconfirmed() {
 		v.Progress, v.Again = s.confirmations(p.BlockNumber), againRead
 	}
 	return v

@@ -105,7 +105,7 @@ func (s pageInput) mailable(m mailer.Mail) error {
 	}
 	switch s.state() {
 	case waiting, partial:
-		if slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.Status == invoice.Pending && !s.invoice.IsDust(p) }) || m.Hours > 0 {
+		if slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.IsUnconfirmed() && !s.invoice.IsDust(p) }) || m.Hours > 0 {
 			return mailer.ErrLater
 		}
 		return nil

@@ -50,7 +50,7 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 		say("status.refunded", values{"Amount": s.written(inv.AmountRefunded)})
 	}
 	for _, p := range s.payments {
-		if p.Status == invoice.Pending {
+		if p.IsUnconfirmed() {
 			say("receipt.text.pending", nil)
 			break
 		}

@@ -276,7 +276,7 @@ func (s pageInput) received() (list []receipt, more int) {
 	for _, p := range s.payments {
 		list = append(list, receipt{
 			Amount: s.major(p.Amount), Currency: s.invoice.Currency, Tx: s.transaction(p.TxHash), From: s.address(p.From),
-			At: p.BlockTime, Status: p.Status, Late: s.invoice.IsLate(p.Position),
+			At: p.BlockTime, Status: p.Status.Shown(), Late: s.invoice.IsLate(p.Position),
 		})
 	}
 	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))
@@ -302,7 +302,7 @@ func (s pageInput) progress() *progress {
 // pendingBlocks returns the blocks of the oldest and the newest pending payment, 0 without one.
 func (s pageInput) pendingBlocks() (oldest, newest uint64) {
 	for _, p := range s.payments {
-		if p.Status == invoice.Pending {
+		if p.IsUnconfirmed() {
 			if oldest == 0 || p.BlockNumber < oldest {
 				oldest = p.BlockNumber
 			}

@@ -3,6 +3,7 @@ package checkout
 import (
 	"cmp"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +136,8 @@ func (s pageInput) expiredWords() (headline string, text []template.HTML) {
 	inTime, late := inv.Arrived()
 	ended := s.text.Time(inv.ExpiresAt)
 	switch {
+	case inv.Covered() && s.holds(): // a person decides about the payment
+		headline, text = s.text.T("status.seen.headline", nil), s.say("status.seen.blind", nil)
 	case !inTime.IsZero():
 		headline = s.text.T("status.expired.part.headline", nil)
 		text = s.say("status.expired.part.text", values{"Time": ended, "Arrived": s.money(inTime), "Amount": s.money(inv.Amount)})
@@ -148,6 +151,11 @@ func (s pageInput) expiredWords() (headline string, text []template.HTML) {
 		text = append(text, s.say("status.paid.more", values{"Arrived": s.money(inv.AmountPaid), "Surplus": s.money(excess)})...)
 	}
 	return headline, append(text, s.keptWords()...)
+}
+
+// holds reports whether one of the newest payments is held by its screening.
+func (s pageInput) holds() bool {
+	return slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.Status == invoice.Held })
 }
 
 func (s pageInput) voidWords() []template.HTML {

@@ -145,7 +145,9 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 		p := *item.Payment
 		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), v.Network(p.ChainKey)
 		row.Money = v.money(p.Amount, p.Currency, p.ChainKey)
-		row.Attribute = &attributionPart{Page: v, Candidates: v.candidates(p), PaymentID: p.ID}
+		if item.Kind != apitypes.InboxQuarantined {
+			row.Attribute = &attributionPart{Page: v, Candidates: v.candidates(p), PaymentID: p.ID}
+		}
 	case item.Invoice != nil:
 		return row, d.exceptionItem(r, v, &row)
 	case item.Refund != nil:

@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// leaseScreenings returns waiting payments about which the hook is to be asked at a time, and sets when it is asked
+// again: one of each merchant and one of no merchant, then a second one of each, the longest due first.
+func leaseScreenings(ctx context.Context, tx *db.Tx, now time.Time) ([]PaymentRow, error) {
+	ids, err := db.QueryAll(ctx, tx, db.ScanID, `SELECT id FROM (
+			SELECT id, screening_due, row_number() OVER (PARTITION BY merchant_id ORDER BY screening_due, id) AS place
+			FROM payments WHERE screening = 'waiting' AND screening_due <= $1) AS due
+		ORDER BY place, screening_due LIMIT $2`, now.Unix(), screeningBatch)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	leased, err := db.QueryIn(ids, func(chunk []any) ([]string, error) {
+		return db.QueryAll(ctx, tx, db.ScanID, `UPDATE payments SET screening_due = $1 + CASE WHEN $1 - screening_since < $2 THEN $2
+				WHEN $1 - screening_since > $3 THEN $3 ELSE $1 - screening_since END
+			WHERE screening = 'waiting' AND screening_due <= $1 AND id IN `+db.ParameterList(3, len(chunk))+" RETURNING id",
+			append([]any{now.Unix(), int64(screeningPause.Seconds()), int64(maxScreeningPause.Seconds())}, chunk...)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return PaymentsByID(ctx, tx, leased)
+}
+
+// overdueScreenings returns up to limit payments that began to wait for a verdict before a time, the oldest first.
+func overdueScreenings(ctx context.Context, q db.Querier, before time.Time, limit int) ([]PaymentRow, error) {
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
+		WHERE screening = 'waiting' AND screening_since < $1 ORDER BY screening_since LIMIT $2`, before.Unix(), limit)
+}
+
+// countWaiting returns how many payments wait for a verdict.
+func countWaiting(ctx context.Context, q db.Querier) (int64, error) {
+	return db.QueryRow(ctx, q, db.ScanSeq, "SELECT count(*) FROM payments WHERE screening = 'waiting'")
+}
