@@ -74,6 +74,7 @@
 //     it, and then does what the page promised.
 //   - A service does not run on a backup. Once that is recovered, what docs/recovery.md calls lost may be missing: what
 //     people decided, which they do again, authorizations, amounts of remainders, and invoices whose copy proves nothing.
+//     Payments and refunds of the latter may count otherwise for other invoices, since their accounts are unknown.
 //   - A receipt comes if it was promised and the mail server has refused neither it nor its address, only to the payer
 //     who asked for it, and once unless the service does not know that it was taken.
 //   - Each commitment is opened and closed at most once.

@@ -32,6 +32,7 @@ type transfer struct {
 	paid     []common.Hash // ids in the registry's Paid logs of the transaction
 	nonce    common.Hash   // of the authorization that made it
 	refund   bool          // it gives a payment back
+	lost     bool          // it gives back a payment of a lost order, which the service may not know
 }
 
 // transfers returns the tokens' movements in the final blocks, in order.
@@ -59,7 +60,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 		case l.Topics[0] == usedTopic:
 			nonce = l.Topics[2]
 		case l.Topics[0] == transferTopic:
-			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), currency, paid, nonce, false})
+			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), currency, paid, nonce, false, false})
 			nonce = common.Hash{}
 		}
 	}
@@ -70,6 +71,11 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 func (o *order) belongs(t transfer) (must, may bool) {
 	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
+	}
+	if t.lost {
+		t.lost = false
+		_, may = o.belongs(t)
+		return false, may
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
 	data := t.tx.Data()
@@ -110,10 +116,10 @@ func (o *order) isRefund(t transfer) bool {
 
 // markRefunds marks the transfers that give payments back. They pay no invoice, wherever they go.
 func (w *world) markRefunds(all []transfer) {
-	prepared := map[string]bool{}
+	prepared, lost := map[string]bool{}, map[string]bool{}
 	for _, o := range w.orders {
 		if o.refund != nil && o.refund.Transaction != nil {
-			prepared[o.refund.Transaction.Data] = true
+			prepared[o.refund.Transaction.Data], lost[o.refund.Transaction.Data] = !o.lost, o.lost
 		}
 	}
 	for _, h := range w.handled {
@@ -122,7 +128,8 @@ func (w *world) markRefunds(all []transfer) {
 		}
 	}
 	for i, t := range all {
-		all[i].refund = prepared[hexutil.Encode(t.tx.Data())]
+		data := hexutil.Encode(t.tx.Data())
+		all[i].refund, all[i].lost = prepared[data], lost[data]
 	}
 }
 
@@ -142,11 +149,16 @@ func (o *order) account(all []transfer) balance {
 	}
 	returned := o.returned()
 	for _, t := range all {
+		if o.seemsBack(t) {
+			now.Sub(now, t.amount)
+		}
+	}
+	for _, t := range all {
 		if o.isRefund(t) {
 			a.back.Add(a.back, t.amount)
 			a.mayBack.Add(a.mayBack, t.amount)
 			may.Sub(may, t.amount)
-		} else if t.chain == o.chain && returned[hexutil.Encode(t.tx.Data())] {
+		} else if t.chain == o.chain && returned[hexutil.Encode(t.tx.Data())] || o.seemsBack(t) {
 			a.mayBack.Add(a.mayBack, t.amount)
 		}
 		must, maybe := o.belongs(t)
@@ -168,6 +180,14 @@ func (o *order) account(all []transfer) balance {
 		}
 	}
 	return a
+}
+
+// seemsBack reports whether a transfer pays a lost order from the order's account. The service may not know that the
+// receiver is paid, and take it for a refund of what that has paid.
+func (o *order) seemsBack(t transfer) bool {
+	return t.chain == o.chain && t.from == o.wallet && slices.ContainsFunc(o.merchant.world.allOrders(), func(other *order) bool {
+		return other.lost && other.chain == t.chain && other.payTo() == t.to
+	})
 }
 
 // statuses returns the states that an order may have in the end.
