@@ -6,14 +6,23 @@ import "encoding/json"
 
 // Defines values for ApprovalKind.
 const (
-	ApprovalOfMember ApprovalKind = "member"
-	ApprovalOfPolicy ApprovalKind = "policy"
-	ApprovalOfRefund ApprovalKind = "refund"
+	ApprovalOfAddresses   ApprovalKind = "addresses"
+	ApprovalOfAttribution ApprovalKind = "attribution"
+	ApprovalOfKey         ApprovalKind = "key"
+	ApprovalOfMember      ApprovalKind = "member"
+	ApprovalOfPolicy      ApprovalKind = "policy"
+	ApprovalOfRefund      ApprovalKind = "refund"
 )
 
 // Valid indicates whether the value is a known member of the ApprovalKind enum.
 func (e ApprovalKind) Valid() bool {
 	switch e {
+	case ApprovalOfAddresses:
+		return true
+	case ApprovalOfAttribution:
+		return true
+	case ApprovalOfKey:
+		return true
 	case ApprovalOfMember:
 		return true
 	case ApprovalOfPolicy:

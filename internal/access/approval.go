@@ -46,9 +46,12 @@ type ApprovalKind string
 
 // Kinds of actions.
 const (
-	OfRefund ApprovalKind = "refund"
-	OfMember ApprovalKind = "member" // an invitation of a person who may approve then
-	OfPolicy ApprovalKind = "policy"
+	OfRefund      ApprovalKind = "refund"
+	OfAttribution ApprovalKind = "attribution"
+	OfAddresses   ApprovalKind = "addresses"
+	OfKey         ApprovalKind = "key"
+	OfMember      ApprovalKind = "member" // an invitation
+	OfPolicy      ApprovalKind = "policy"
 )
 
 // ApprovalState is the state of a request.
@@ -81,14 +84,22 @@ func MayApprove(scopes Scopes) bool { return Finance.Within(scopes) }
 type ApprovalPolicy struct {
 	People       int            `json:"people"`       // how many; 0 turns the policy off
 	RefundsAbove invoice.Amount `json:"refundsAbove"` // of one payment, in minor units; invoice.MaxAmount for no limit
+	// AttributionsAbove is for payments that are attributed by hand.
+	AttributionsAbove invoice.Amount `json:"attributionsAbove"`
+	Addresses         bool           `json:"addresses"` // changes of default and allowed addresses
+	Keys              bool           `json:"keys"`      // keys and invitations with scopes of wide
 }
+
+// wide are the scopes by which a key moves money or opens ways to it.
+var wide = NewScopes(InvoicesWrite, AttributionWrite, WebhooksWrite, KeysWrite)
 
 // GuardedAction is an action that a policy may guard.
 type GuardedAction struct {
 	By      Principal // who acts
 	Kind    ApprovalKind
 	Subject any            // has a form in JSON, which is the exact action
-	Amount  invoice.Amount // of a refund, with the other refunds of the payment
+	Amount  invoice.Amount // of an attribution, or of a refund with the other refunds of the payment
+	Scopes  Scopes         // of a key or an invitation
 }
 
 // subject returns the text of the action and its hash.
@@ -98,9 +109,23 @@ func (a GuardedAction) subject() (text, hash string) {
 	return text, hex.EncodeToString(sum[:])
 }
 
-// guards reports whether the policy wants approvals of an action.
+// guards reports whether the policy wants approvals of an action. It always guards itself, and who may approve.
 func (p ApprovalPolicy) guards(a GuardedAction) bool {
-	return p.People > 0 && (a.Kind != OfRefund || p.RefundsAbove.Less(a.Amount))
+	guarded := true
+	switch a.Kind {
+	case OfRefund:
+		guarded = p.RefundsAbove.Less(a.Amount)
+	case OfAttribution:
+		guarded = p.AttributionsAbove.Less(a.Amount)
+	case OfAddresses:
+		guarded = p.Addresses
+	case OfKey:
+		guarded = p.Keys && a.Scopes&wide != 0
+	case OfMember:
+		guarded = p.Keys && a.Scopes&wide != 0 || MayApprove(a.Scopes)
+	case OfPolicy:
+	}
+	return guarded && p.People > 0
 }
 
 // ApprovalRequiredError means that people must approve an action before it is made.

@@ -251,7 +251,7 @@ func TestGuardOfPolicy(t *testing.T) {
 		}
 		b.want(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.MaxAmount})
 		owner := b.owner.Principal()
-		for _, p := range []access.ApprovalPolicy{{}, {People: 3, RefundsAbove: invoice.MaxAmount}, {People: 2}} {
+		for _, p := range []access.ApprovalPolicy{{}, {People: 3, RefundsAbove: invoice.MaxAmount}, {People: 2}, {People: 2, RefundsAbove: invoice.MaxAmount, Keys: true}} {
 			if err := b.SetApprovalPolicy(ctx, owner, "acme", p); !isGuarded(err) {
 				t.Errorf("the owner sets %+v: %v", p, err)
 			}
@@ -291,6 +291,86 @@ func TestGuardOfPolicy(t *testing.T) {
 		}
 		if err := b.SetApprovalPolicy(ctx, w.person("globex", access.Admin).Principal(), "acme", access.ApprovalPolicy{}); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("by another merchant: %v", err)
+		}
+	})
+}
+
+// TestGuardOfAddresses wants approvals for changes of addresses, and for nothing else of a merchant.
+func TestGuardOfAddresses(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *merchantWorld) {
+		ctx, b := t.Context(), newSessionWorld(t, w.db).board("acme")
+		b.join("ada", access.Finance)
+		b.join("bob", access.Finance)
+		policy := access.ApprovalPolicy{People: 2, Addresses: true}
+		field := (*invoice.FieldError)(nil)
+		for _, merchant := range []string{"acme", "shop"} {
+			if merchant == "shop" {
+				shop := b.sessionWorld.board(merchant)
+				shop.join("ada", access.Finance)
+				shop.join("bob", access.Finance)
+			}
+			if err := b.SetApprovalPolicy(ctx, operator, merchant, policy); !errors.As(err, &field) || field.Field != "addresses" {
+				t.Errorf("guarded addresses of %s without a list: %v", merchant, err)
+			}
+		}
+		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home, bank}, DefaultAddresses: map[string]invoice.Address{"base": home.Address}}
+		if _, err := w.Update(ctx, merchantAcme, "acme", list); err != nil {
+			t.Fatal(err)
+		}
+		b.want(policy)
+		if _, err := w.Update(ctx, merchantAcme, "acme", list); err != nil {
+			t.Errorf("no change: %v", err)
+		}
+		if _, err := w.Update(ctx, merchantAcme, "acme", invoice.MerchantChange{Name: new("Acme & Co")}); err != nil {
+			t.Errorf("another change: %v", err)
+		}
+		for _, c := range []invoice.MerchantChange{
+			{Allowed: []invoice.AllowedAddress{home}}, {Allowed: []invoice.AllowedAddress{home, {ChainKey: "base", Address: invoice.Address{3}}}, Name: new("Bank")},
+			{DefaultAddresses: map[string]invoice.Address{}}, {DefaultAddresses: map[string]invoice.Address{"base": bank.Address}},
+		} {
+			if _, err := w.Update(ctx, merchantAcme, "acme", c); !isGuarded(err) {
+				t.Errorf("the change %+v: %v", c, err)
+			}
+		}
+		if _, err := w.Update(ctx, operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}); err != nil {
+			t.Errorf("by the operator: %v", err)
+		}
+	})
+}
+
+// TestGuardOfKeys wants approvals for keys and invitations with scopes that write.
+func TestGuardOfKeys(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		b, ctx := w.board("acme"), t.Context()
+		b.join("ada", access.Finance)
+		b.join("bob", access.Finance)
+		_, early := b.invite(b.owner, "early@example.com", access.Developer)
+		_, support := b.invite(b.owner, "support@example.com", access.Support)
+		b.want(access.ApprovalPolicy{People: 2, Keys: true})
+		w.wantRefused(early, "an invitation from before the policy", access.ErrLink)
+		if w.join(support) == "" {
+			t.Error("an invitation that needs no approval has ended")
+		}
+		owner := b.owner.Principal()
+		for _, scope := range access.AllScopes {
+			want := slices.Contains([]access.Scope{access.InvoicesWrite, access.AttributionWrite, access.WebhooksWrite, access.KeysWrite}, scope)
+			_, _, err := b.keys.Create(ctx, owner, access.KeyRequest{Name: "program", Scopes: access.NewScopes(access.InvoicesRead, scope)})
+			if want != isGuarded(err) || !want && err != nil {
+				t.Errorf("a key with %s: %v", scope, err)
+			}
+			_, _, err = b.Invite(ctx, owner, access.Invitation{Email: "new@example.com", Name: "New", Scopes: access.NewScopes(scope)})
+			if want != isGuarded(err) || !want && err != nil {
+				t.Errorf("an invitation with %s: %v", scope, err)
+			}
+		}
+		if _, _, err := b.keys.Create(ctx, b.operator.Principal(), access.KeyRequest{Name: "program", MerchantID: "acme", Scopes: access.Admin}); err != nil {
+			t.Errorf("by the operator: %v", err)
+		}
+		if _, _, err := b.keys.Rotate(ctx, owner, b.owner.ID, 0); err != nil {
+			t.Errorf("a rotation: %v", err)
 		}
 	})
 }

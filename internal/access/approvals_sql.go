@@ -127,6 +127,9 @@ var policyTable = db.NewTable("approval_policies", func(p *ApprovalPolicy) []db.
 	return []db.Column{
 		db.Col("people", db.Int(&p.People)),
 		db.Col("refunds_above", db.Amount(&p.RefundsAbove)),
+		db.Col("attributions_above", db.Amount(&p.AttributionsAbove)),
+		db.Col("addresses", db.Bool(&p.Addresses)),
+		db.Col("keys", db.Bool(&p.Keys)),
 	}
 })
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // RequestApproval returns err with the open request for approval of its action if err is an *ApprovalRequiredError, and
@@ -64,18 +66,9 @@ func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id s
 	}
 	now := m.now()
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		policy, err := approvalPolicy(ctx, tx, by.MerchantID, tx.ForUpdate())
+		a, err := lockOpenApproval(ctx, tx, by.MerchantID, id, now)
 		if err != nil {
 			return err
-		}
-		a, err := NewReader(tx).Approval(ctx, id, now)
-		switch {
-		case err != nil:
-			return err
-		case a.MerchantID != by.MerchantID:
-			return db.ErrNotFound
-		case policy.People == 0, a.State != ApprovalRequested && a.State != ApprovalApproved:
-			return ErrApprovalEnded
 		}
 		if own, err := findSession(ctx, tx, s.ID); err != nil {
 			return err
@@ -106,6 +99,24 @@ func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id s
 	})
 }
 
+// lockOpenApproval returns an open request of a merchant under the lock of its policy. Errors are db.ErrNotFound and
+// ErrApprovalEnded.
+func lockOpenApproval(ctx context.Context, tx *db.Tx, merchantID, id string, now time.Time) (Approval, error) {
+	policy, err := approvalPolicy(ctx, tx, merchantID, tx.ForUpdate())
+	if err != nil {
+		return Approval{}, err
+	}
+	a, err := NewReader(tx).Approval(ctx, id, now)
+	switch {
+	case err != nil:
+	case a.MerchantID != merchantID:
+		err = db.ErrNotFound
+	case policy.People == 0, a.State != ApprovalRequested && a.State != ApprovalApproved:
+		err = ErrApprovalEnded
+	}
+	return a, err
+}
+
 // ApprovalPolicy returns the policy of a merchant that the principal sees.
 func (m *SessionManager) ApprovalPolicy(ctx context.Context, by Principal, merchantID string) (ApprovalPolicy, error) {
 	if !by.Sees(merchantID) {
@@ -115,8 +126,8 @@ func (m *SessionManager) ApprovalPolicy(ctx context.Context, by Principal, merch
 }
 
 // SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
-// A new one ends the open invitations of people who could approve, because no approvals were needed for them. Errors are
-// db.ErrNotFound, *ScopeError, *invoice.FieldError and *ApprovalRequiredError.
+// It ends the open invitations that it guards, and the former one did not. Guarded addresses need a list of allowed ones,
+// because without it each invoice names its address. Errors are db.ErrNotFound, *ScopeError, *invoice.FieldError and *ApprovalRequiredError.
 func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, merchantID string, p ApprovalPolicy) error {
 	if merchantID == "" || !by.Sees(merchantID) || !m.hasMerchant(merchantID) {
 		return db.ErrNotFound
@@ -133,23 +144,14 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 		if err != nil || was == p {
 			return err
 		}
-		people, err := approvers(ctx, tx, merchantID, now, "")
-		if err == nil {
-			err = p.check(len(people))
-		}
-		if err != nil {
+		if err := wantPossible(ctx, tx, merchantID, p, now); err != nil {
 			return err
 		}
 		entries, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfPolicy, Subject: p})
 		if err != nil {
 			return err
 		}
-		open, err := invitations(ctx, tx, merchantID, now, MaxInvitations)
-		for _, i := range open {
-			if err == nil && was.People == 0 && MayApprove(i.Scopes) {
-				err = uninvite(ctx, tx, merchantID, i.Email, now)
-			}
-		}
+		err = endUnguarded(ctx, tx, merchantID, was, p, now)
 		if err == nil {
 			err = PutApprovalPolicy(ctx, tx, merchantID, p)
 		}
@@ -158,4 +160,32 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 		}
 		return AppendAudit(ctx, tx, append(entries, NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionApprovalPolicy, Object: merchantID, Before: was, After: p}))...)
 	})
+}
+
+// endUnguarded deletes the open invitations that a new policy guards, and the former one did not.
+func endUnguarded(ctx context.Context, tx *db.Tx, merchantID string, was, is ApprovalPolicy, now time.Time) error {
+	open, err := invitations(ctx, tx, merchantID, now, MaxInvitations)
+	for _, i := range open {
+		if invited := (GuardedAction{Kind: OfMember, Scopes: i.Scopes}); err == nil && is.guards(invited) && !was.guards(invited) {
+			err = uninvite(ctx, tx, merchantID, i.Email, now)
+		}
+	}
+	return err
+}
+
+// wantPossible returns a *invoice.FieldError if a merchant has too few people for a policy, or no list of allowed
+// addresses that it can change and the policy guards addresses.
+func wantPossible(ctx context.Context, tx *db.Tx, merchantID string, p ApprovalPolicy, now time.Time) error {
+	people, err := approvers(ctx, tx, merchantID, now, "")
+	if err == nil {
+		err = p.check(len(people))
+	}
+	if err != nil || !p.Addresses {
+		return err
+	}
+	is, err := Merchant(ctx, tx, merchantID)
+	if errors.Is(err, db.ErrNotFound) || err == nil && len(is.Allowed) == 0 {
+		err = &invoice.FieldError{Field: "addresses", Detail: "needs allowedAddresses of the merchant; set them first"}
+	}
+	return err
 }

@@ -78,14 +78,12 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 	i.ID, i.Email, i.KeyID, i.ParentKeys = m.ids.New(PrefixInvitation), strings.ToLower(i.Email), by.KeyID, by.ParentKeys
 	i.CreatedAt, i.ExpiresAt = now, by.CapExpiry(now.Add(InvitationLifetime))
 	return i, token, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		var used []Entry
-		if MayApprove(i.Scopes) {
-			if err := LockKeys(ctx, tx); err != nil { // a policy that is being set ends the invitations that it sees
-				return err
-			}
-			if used, err = WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{i.Email, i.Name, i.Scopes.String()}}); err != nil {
-				return err
-			}
+		if err := LockKeys(ctx, tx); err != nil { // a policy that is being set ends the invitations that it sees
+			return err
+		}
+		used, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{i.Email, i.Name, i.Scopes.String(), 0}, Scopes: i.Scopes})
+		if err != nil {
+			return err
 		}
 		open, err := invitations(ctx, tx, i.MerchantID, now, MaxInvitations)
 		if err != nil {
@@ -104,11 +102,12 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 	})
 }
 
-// member is an invitation as people see it who approve it.
+// member is an invitation, or a key, as people see it who approve it.
 type member struct {
-	Email  string `json:"email"`
-	Name   string `json:"name"`
-	Scopes string `json:"scopes"`
+	Email     string `json:"email,omitempty"` // only of an invitation
+	Name      string `json:"name"`
+	Scopes    string `json:"scopes"`
+	ExpiresAt int64  `json:"expiresAt,omitempty"` // of a key, in Unix seconds
 }
 
 // Invitations returns the open invitations of a merchant that the principal may see, or of the operator,

@@ -82,8 +82,8 @@ func (m *KeyManager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Se
 
 // Create creates a key for the principal, which is the only one to see it. A merchant's principal
 // creates keys of its merchant. No principal gives scopes that it lacks, or creates a key that
-// outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and
-// internal errors.
+// outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany,
+// *ApprovalRequiredError and internal errors.
 func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Record, Key, error) {
 	if by.MerchantID != "" {
 		if r.MerchantID != "" && r.MerchantID != by.MerchantID {
@@ -112,6 +112,9 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 				Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", record.ExpiresAt.Unix()),
 			}
 		}
+		if err := wantKeyApproval(ctx, tx, by, r, now); err != nil {
+			return Change{}, err
+		}
 		if err := insertKeyWithin(ctx, tx, record, now); err != nil {
 			return Change{}, err
 		}
@@ -121,6 +124,19 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 		return Record{}, Key{}, fmt.Errorf("create key: %w", err)
 	}
 	return record, key, nil
+}
+
+// wantKeyApproval uses up the approval of a new key, or returns an *ApprovalRequiredError.
+func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, now time.Time) error {
+	subject := member{Name: r.Name, Scopes: r.Scopes.String()}
+	if !r.ExpiresAt.IsZero() {
+		subject.ExpiresAt = r.ExpiresAt.Unix()
+	}
+	used, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfKey, Subject: subject, Scopes: r.Scopes})
+	if err != nil {
+		return err
+	}
+	return AppendAudit(ctx, tx, used...)
 }
 
 // still returns the principal with the expiry that its stored keys have now. A cache may have admitted

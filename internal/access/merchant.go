@@ -148,7 +148,7 @@ func (m *MerchantManager) Create(ctx context.Context, by Principal, id string, c
 
 // Update changes a merchant. The operator may change everything; a merchant's principal what isOwners
 // permits, with the delay of addresses, which it must hold or which are free. Errors are ErrNotFound,
-// ErrForbidden, ErrConfigured and *invoice.FieldError.
+// ErrForbidden, ErrConfigured, *invoice.FieldError and *ApprovalRequiredError.
 func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c invoice.MerchantChange) (changed invoice.Merchant, err error) {
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err
@@ -168,6 +168,9 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 		if err != nil {
 			return "", err
 		}
+		if err := m.wantApproval(ctx, tx, by, c, was, changed); err != nil {
+			return "", err
+		}
 		if !granted && reflect.DeepEqual(merchantForAudit(was), merchantForAudit(changed)) {
 			changed = was
 			return "", nil
@@ -179,6 +182,34 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 		return action, updateMerchant(ctx, tx, changed)
 	})
 	return changed, err
+}
+
+// addressChange is a change of addresses as people see it who approve it.
+type addressChange struct {
+	DefaultAddresses map[string]string `json:"defaultAddresses"` // nil if they stay
+	Allowed          []string          `json:"allowedAddresses"` // chain key, space, address; nil if they stay
+}
+
+// wantApproval uses up the approval of a change of addresses, or returns an *ApprovalRequiredError.
+func (m *MerchantManager) wantApproval(ctx context.Context, tx *db.Tx, by Principal, c invoice.MerchantChange, was, is invoice.Merchant) error {
+	addresses := func(m invoice.Merchant) []any {
+		return []any{m.DefaultAddresses, m.PendingDefaults, m.Allowed, m.Pending}
+	}
+	if reflect.DeepEqual(addresses(was), addresses(is)) {
+		return nil
+	}
+	var subject addressChange
+	if c.DefaultAddresses != nil {
+		subject.DefaultAddresses = auditedDefaults(c.DefaultAddresses)
+	}
+	if c.Allowed != nil {
+		subject.Allowed = auditedAddresses(c.Allowed)
+	}
+	used, err := WantApproval(ctx, tx, m.now(), GuardedAction{By: by, Kind: OfAddresses, Subject: subject})
+	if err != nil {
+		return err
+	}
+	return AppendAudit(ctx, tx, used...)
 }
 
 // isOwners reports whether a merchant may make a change itself: not of the rules by which its invoices

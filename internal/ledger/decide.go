@@ -79,7 +79,7 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 		if err := wantUndecided(ctx, tx, item, merchantID); err != nil {
 			return err
 		}
-		if err := s.wantFree(ctx, tx, item, req); err != nil {
+		if err := s.wantFree(ctx, tx, out, item, req); err != nil {
 			return err
 		}
 		if item.Kind != req.Kind || item.Version != req.Version {

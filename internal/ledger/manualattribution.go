@@ -53,7 +53,7 @@ type auditedAttribution struct {
 // is db.ErrNotFound if there is no such payment, and *invoice.FieldError if there is no such invoice
 // or it expects another chain, token or address. It is *DecidedError if a person dismissed the
 // payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
-// ErrIsRefund, ErrOrphaned, ErrRejected and ErrUndecided.
+// ErrIsRefund, ErrOrphaned, ErrRejected, ErrUndecided and *access.ApprovalRequiredError.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := NewReader(s.conf.Store).Payment(ctx, m.PaymentID)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 // attributeByHand attributes a payment under the lock of its chain. If the payment cannot be attributed, it returns an
 // error of AttributeManually before it changes anything.
 func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p *PaymentRow, m ManualAttribution) error {
-	inv, err := s.wantAttributable(ctx, tx, *p, m.InvoiceID, m.MerchantID)
+	inv, err := s.wantAttributable(ctx, tx, out, *p, m.InvoiceID, m.MerchantID)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p
 }
 
 // wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator
-// if merchantID is empty. Otherwise it returns an error of AttributeManually.
-func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, p PaymentRow, invoiceID, merchantID string) (inv invoice.Invoice, err error) {
+// if merchantID is empty, and uses up its approval. Otherwise it returns an error of AttributeManually.
+func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID, merchantID string) (inv invoice.Invoice, err error) {
 	if err := checkAttributable(ctx, tx, p.Payment); err != nil {
 		return inv, err
 	}
@@ -111,7 +111,10 @@ func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, p PaymentRow,
 			Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 		}
 	}
-	return inv, s.wantUse(ctx, tx, p, invoice.ActAttribute, merchantID)
+	if err := s.wantUse(ctx, tx, p, invoice.ActAttribute, merchantID); err != nil {
+		return inv, err
+	}
+	return inv, s.wantAttributionApproval(ctx, tx, out, p, invoiceID)
 }
 
 // sees reports whether a merchant may see a payment. The empty merchant is the operator.

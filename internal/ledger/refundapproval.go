@@ -12,15 +12,16 @@ import (
 // AskPayer is the recipient in a request of a refund for which the payer names the address.
 const AskPayer = "ask_payer"
 
-// refundSubject is a refund as people see it who approve it. With RefundID, it is the approval of the address that the
-// payer has named for a prepared refund.
-type refundSubject struct {
+// paymentSubject is a refund or an attribution as people see it who approve it. With RefundID, it is the approval of the
+// address that the payer has named for a prepared refund.
+type paymentSubject struct {
 	PaymentID string `json:"paymentId"`
 	RefundID  string `json:"refundId,omitempty"`
+	InvoiceID string `json:"invoiceId,omitempty"` // of an attribution
 	ChainKey  string `json:"chainKey"`
 	Currency  string `json:"currency"`
-	Amount    string `json:"amount"` // in minor units
-	To        string `json:"to"`     // or AskPayer
+	Amount    string `json:"amount"`       // in minor units
+	To        string `json:"to,omitempty"` // or AskPayer
 	Reason    string `json:"reason,omitempty"`
 }
 
@@ -28,7 +29,7 @@ type refundSubject struct {
 // *access.ApprovalRequiredError. A policy limits the sum of a payment's refunds, so that many small refunds need
 // approvals like a large one. The chain's cursor must be locked.
 func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox, r invoice.RefundRecord, p PaymentRow, prepared bool) error {
-	subject := refundSubject{
+	subject := paymentSubject{
 		PaymentID: p.ID, ChainKey: r.ChainKey, Currency: p.Currency, Amount: r.Amount.String(), To: AskPayer, Reason: r.Reason,
 	}
 	if !r.To.IsZero() {
@@ -43,7 +44,18 @@ func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox
 	} else {
 		sum = sum.Plus(r.Amount)
 	}
-	used, err := access.WantApproval(ctx, tx, s.conf.Now(), access.GuardedAction{By: access.FromContext(ctx), Kind: access.OfRefund, Subject: subject, Amount: sum})
+	return s.wantApproval(ctx, tx, out, access.OfRefund, subject, sum)
+}
+
+// wantAttributionApproval uses up the approval of an attribution by hand, or returns an *access.ApprovalRequiredError. The
+// service needs none to apply a decision.
+func (s *Service) wantAttributionApproval(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID string) error {
+	subject := paymentSubject{PaymentID: p.ID, InvoiceID: invoiceID, ChainKey: p.ChainKey, Currency: p.Currency, Amount: p.Amount.String()}
+	return s.wantApproval(ctx, tx, out, access.OfAttribution, subject, p.Amount)
+}
+
+func (s *Service) wantApproval(ctx context.Context, tx *db.Tx, out *outbox, kind access.ApprovalKind, subject paymentSubject, sum invoice.Amount) error {
+	used, err := access.WantApproval(ctx, tx, s.conf.Now(), access.GuardedAction{By: access.FromContext(ctx), Kind: kind, Subject: subject, Amount: sum})
 	out.audit = append(out.audit, used...)
 	return err
 }

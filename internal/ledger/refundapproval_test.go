@@ -33,7 +33,7 @@ func TestGuardOfRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *database) {
 		w := d.world(t)
 		paid := w.paid(1_000)
-		by := w.guard(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(300)})
+		by := w.guard(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(300), AttributionsAbove: invoice.MaxAmount})
 		prepare := func(n uint64, change ...func(*ledger.RefundRequest)) (invoice.RefundRecord, error) {
 			req := ledger.RefundRequest{PaymentID: paid.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(n), Account: invoice.AccountWithKey}
 			for _, apply := range change {
@@ -54,7 +54,7 @@ func TestGuardOfRefunds(t *testing.T) {
 		_, err = prepare(1)
 		w.wantGuarded("one more", err, 301)
 
-		w.guard(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(299)})
+		w.guard(access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(299), AttributionsAbove: invoice.MaxAmount})
 		recipient := invoice.Address{0xcc}
 		_, err = w.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: asked.ClaimToken, To: recipient, Account: invoice.AccountWithKey})
 		w.must(err)
@@ -69,6 +69,35 @@ func TestGuardOfRefunds(t *testing.T) {
 		w.must(err)
 		if _, err := w.PrepareRefund(access.WithPrincipal(t.Context(), access.Open()), ledger.RefundRequest{PaymentID: paid.ID, Amount: invoice.NewAmount(700), Account: invoice.AccountWithKey}); err != nil {
 			t.Errorf("by the operator: %v", err)
+		}
+	})
+}
+
+// TestGuardOfAttributions wants approvals for attributions by hand above the limit, by programs and by decisions, and none
+// of the service, which applies a decision.
+func TestGuardOfAttributions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		inv := w.create()
+		p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
+		w.final()
+		policy := access.ApprovalPolicy{People: 2, RefundsAbove: invoice.MaxAmount, AttributionsAbove: invoice.NewAmount(1_499_999)}
+		ctx := access.WithPrincipal(t.Context(), w.guard(policy))
+		_, err := w.AttributeManually(ctx, ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", MerchantID: w.merchant})
+		w.wantGuarded("by a program", err, 1_500_000)
+		req := w.attribution(w.only(invoice.ItemUnattributed), inv)
+		_, err = w.Decide(ctx, req)
+		w.wantGuarded("by a decision", err, 1_500_000)
+		policy.AttributionsAbove = invoice.NewAmount(1_500_000)
+		w.guard(policy)
+		_, err = w.Decide(ctx, req)
+		w.must(err)
+		w.guard(access.ApprovalPolicy{People: 2})
+		w.seconds.Add(int64(invoice.AttributionDelay.Seconds()))
+		w.must(w.ApplyAttributions(t.Context()))
+		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID {
+			t.Errorf("the payment is of %q", got.InvoiceID)
 		}
 	})
 }

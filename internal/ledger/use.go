@@ -103,12 +103,12 @@ func waiverOf(ctx context.Context, tx *db.Tx, p invoice.Payment) (d invoice.Deci
 // examined before the rest of the invoice is waived.
 const maxRefunding = 100
 
-// wantFree returns a *UsedError unless a person may decide about an item. The payment must have no
-// other use, and the payments of an underpaid invoice must not be on their way back. It returns ErrUndecided
+// wantFree returns a *UsedError unless a person may decide about an item, and uses up the approval of an attribution. The
+// payment must have no other use, and the payments of an underpaid invoice must not be on their way back. It returns ErrUndecided
 // while a rule may still attribute the payment, because a dismissed payment is not attributed.
-func (s *Service) wantFree(ctx context.Context, tx *db.Tx, item InboxItem, req DecisionRequest) error {
+func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item InboxItem, req DecisionRequest) error {
 	if req.Outcome == invoice.Attributed {
-		_, err := s.wantAttributable(ctx, tx, item.Payment, req.InvoiceID, req.MerchantID)
+		_, err := s.wantAttributable(ctx, tx, out, item.Payment, req.InvoiceID, req.MerchantID)
 		return err
 	}
 	if req.Kind == invoice.ItemQuarantined {

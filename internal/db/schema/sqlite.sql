@@ -1920,7 +1920,14 @@ CREATE TABLE approval_policies (
     people        BIGINT NOT NULL CHECK (people = 0 OR people BETWEEN 2 AND 10),
     -- sum of the refunds of a payment above which they must, in minor units; the largest amount for no limit
     refunds_above TEXT NOT NULL
-        CHECK (length(refunds_above) BETWEEN 1 AND 78 AND trim(refunds_above, '0123456789') = '')
+        CHECK (length(refunds_above) BETWEEN 1 AND 78 AND trim(refunds_above, '0123456789') = ''),
+    -- amount of a payment above which they must approve its attribution by hand, as refunds_above
+    attributions_above TEXT NOT NULL
+        CHECK (length(attributions_above) BETWEEN 1 AND 78 AND trim(attributions_above, '0123456789') = ''),
+    -- 1: they must approve changes of default and allowed addresses
+    addresses     BIGINT NOT NULL CHECK (addresses IN (0, 1)),
+    -- 1: they must approve keys and invitations with scopes that write
+    keys          BIGINT NOT NULL CHECK (keys IN (0, 1))
 );
 
 -- Requests that several people approve an action.
@@ -1930,7 +1937,7 @@ CREATE TABLE approvals (
     -- the merchant that acts
     merchant_id  TEXT NOT NULL CHECK (length(merchant_id) BETWEEN 1 AND 64),
     -- kind of the action
-    kind         TEXT NOT NULL CHECK (kind IN ('refund', 'member', 'policy')),
+    kind         TEXT NOT NULL CHECK (kind IN ('refund', 'attribution', 'addresses', 'key', 'member', 'policy')),
     -- JSON of the exact action
     subject      TEXT NOT NULL CHECK (length(subject) BETWEEN 2 AND 65536),
     -- SHA-256 of subject, in hex

@@ -188,7 +188,13 @@ func problemOfInvoice(err error) *problemError {
 	var taken *ledger.ReferenceTakenError
 	var deleted *ledger.DraftDeletedError
 	var down interface{ Unavailable() string }
+	var required *access.ApprovalRequiredError
 	switch {
+	case errors.As(err, &required):
+		return &problemError{
+			code: apitypes.CodeApprovalRequired, approvalID: required.Request.ID,
+			detail: fmt.Sprintf("%d people must approve this on the dashboard; then repeat the same request.", required.Request.Needed),
+		}
 	case errors.As(err, &down):
 		return &problemError{code: apitypes.CodeUnavailable, detail: down.Unavailable()}
 	case errors.As(err, &taken):
@@ -216,13 +222,7 @@ func problemFor(err error) *problemError {
 	var submitted *ledger.SubmittedError
 	var attributed *ledger.AttributedError
 	var used *ledger.UsedError
-	var required *access.ApprovalRequiredError
 	switch {
-	case errors.As(err, &required):
-		return &problemError{
-			code: apitypes.CodeApprovalRequired, approvalID: required.Request.ID,
-			detail: fmt.Sprintf("%d people must approve this on the dashboard; then repeat the same request.", required.Request.Needed),
-		}
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}
 	case errors.As(err, &decided), errors.As(err, &attributed):

@@ -3,11 +3,12 @@ package dashboard
 import (
 	"encoding/json"
 	"errors"
-	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -86,14 +87,31 @@ func (d *Dashboard) approval(w http.ResponseWriter, r *http.Request) error {
 
 // action is the action of a request for approval, of every kind.
 type action struct {
-	Amount, Currency, ChainKey, To, Reason, PaymentID, RefundID, Name, Email, Scopes string
-	access.ApprovalPolicy
+	PaymentID string `json:"paymentId"`
+	RefundID  string `json:"refundId"`
+	InvoiceID string `json:"invoiceId"`
+	ChainKey  string `json:"chainKey"`
+	Currency  string `json:"currency"`
+	Amount    string `json:"amount"`
+	To        string `json:"to"`
+	Reason    string `json:"reason"`
+	Email     string `json:"email"`
+	Name      string `json:"name"`
+	Scopes    string `json:"scopes"`
+	ExpiresAt int64  `json:"expiresAt"`
+
+	DefaultAddresses map[string]string      `json:"defaultAddresses"`
+	AllowedAddresses []string               `json:"allowedAddresses"` // chain key, space, address
+	Policy           *access.ApprovalPolicy `json:"-"`                // of a request to change it
 }
 
 // approvalOf returns the request for approval in the path, and its action.
 func (d *Dashboard) approvalOf(r *http.Request) (found apitypes.ApprovalResponse, a action, err error) {
 	if err = d.service.get(r.Context(), id("/api/approvals", r.PathValue("id")), nil, &found); err == nil {
 		err = json.Unmarshal([]byte(found.Approval.Subject), &a)
+	}
+	if err == nil && found.Approval.Kind == apitypes.ApprovalOfPolicy {
+		err = json.Unmarshal([]byte(found.Approval.Subject), &a.Policy)
 	}
 	return found, a, err
 }
@@ -109,31 +127,47 @@ func (a action) role() string {
 
 // approvalFacts returns the parts of an action in the order in which people read them.
 func (v *visit) approvalFacts(a action) (facts []approvalFact) {
-	var money, people template.HTML
-	if a.Amount != "" {
-		money = v.money(a.Amount, a.Currency, a.ChainKey)
+	add := func(label, text string) {
+		if text != "" {
+			facts = append(facts, approvalFact{label, text})
+		}
 	}
-	limit := ""
-	if a.PaymentID == "" && a.Email == "" {
-		people, limit = template.HTML(strconv.Itoa(a.People)), v.limit(a.RefundsAbove) //nolint:gosec // a number
+	if a.Amount != "" {
+		facts = append(facts, approvalFact{"invoices.amount", v.money(a.Amount, a.Currency, a.ChainKey)})
+		add("invoices.network", v.Network(a.ChainKey))
 	}
 	if a.To == ledger.AskPayer {
 		a.To = v.text.T("refund.ask", nil)
 	}
-	all := []approvalFact{
-		{"invoices.amount", money},
-		{"invoices.network", v.Network(a.ChainKey)},
-		{"refundForm.to", a.To},
-		{"inbox.reason", a.Reason},
-		{"payment.title", a.PaymentID},
-		{"refund.title", a.RefundID},
-		{"keys.name", a.Name},
-		{"signIn.email", a.Email},
-		{"keys.allows", a.Scopes},
-		{"approvals.people", people},
-		{"approvals.refundsAbove", limit},
+	add("refundForm.to", a.To)
+	add("inbox.reason", a.Reason)
+	add("payment.title", a.PaymentID)
+	add("refund.title", a.RefundID)
+	add("payments.invoice", a.InvoiceID)
+	add("keys.name", a.Name)
+	add("signIn.email", a.Email)
+	add("keys.allows", a.Scopes)
+	if a.ExpiresAt != 0 {
+		add("invoice.expires", v.text.ClockIn(time.Unix(a.ExpiresAt, 0), v.Zone()))
 	}
-	return slices.DeleteFunc(all, func(f approvalFact) bool { return f.Value == "" || f.Value == template.HTML("") })
+	for _, key := range slices.Sorted(maps.Keys(a.DefaultAddresses)) {
+		add("settings.defaults", v.Network(key)+" "+a.DefaultAddresses[key])
+	}
+	if a.DefaultAddresses != nil && len(a.DefaultAddresses) == 0 {
+		add("settings.defaults", "–")
+	}
+	for _, address := range a.AllowedAddresses {
+		add("settings.addresses", address)
+	}
+	if p := a.Policy; p != nil {
+		add("approvals.people", strconv.Itoa(p.People))
+		add("approvals.refundsAbove", v.limit(p.RefundsAbove))
+		add("approvals.attributionsAbove", v.limit(p.AttributionsAbove))
+		mark := map[bool]string{true: "✓", false: "–"}
+		add("approvals.addresses", mark[p.Addresses])
+		add("approvals.keys", mark[p.Keys])
+	}
+	return facts
 }
 
 // limit returns a limit of minor units in units of a currency. Without one it is unlimited.
@@ -164,10 +198,11 @@ func (d *Dashboard) vote(w http.ResponseWriter, r *http.Request) error {
 // useApproval carries out the action of a request for approval, which uses the approval up.
 func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 	found, a, err := d.approvalOf(r)
+	v := visitOf(r)
 	switch of := found.Approval; {
 	case err != nil:
 		return err
-	case of.MerchantID != visitOf(r).principal.MerchantID: // the operator needs no approval, and would not use it up
+	case of.MerchantID != v.principal.MerchantID: // the operator needs no approval, and would not use it up
 		return errForbidden
 	case of.State != apitypes.ApprovalApproved:
 		return access.ErrApprovalEnded
@@ -178,6 +213,12 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		d.redirect(w, r, id("/dashboard/refunds", a.RefundID))
+	case a.InvoiceID != "":
+		asked := apitypes.AttributePaymentRequest{InvoiceID: a.InvoiceID, By: v.Name()}
+		if err := d.service.send(ctx, http.MethodPost, id("/api/payments", a.PaymentID)+"/attribution", asked, nil); err != nil {
+			return err
+		}
+		d.redirect(w, r, id("/dashboard/payments", a.PaymentID))
 	case a.PaymentID != "":
 		var made apitypes.RefundResponse
 		asked := apitypes.PrepareRefundRequest{Amount: a.Amount, To: a.To, Reason: a.Reason}
@@ -187,10 +228,28 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 		return d.showPrepared(w, r, made)
 	case a.Email != "":
 		return d.invite(w, r, keyForm{For: forPerson, Name: a.Name, Email: a.Email, Role: a.role()})
+	case a.Scopes != "":
+		var made apitypes.KeySecretResponse
+		if err := d.service.send(ctx, http.MethodPost, "/api/keys", apitypes.CreateKeyRequest{Name: a.Name, Scopes: strings.Fields(a.Scopes), ExpiresAt: a.ExpiresAt}, &made); err != nil {
+			return err
+		}
+		return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret})
+	case a.Policy != nil:
+		return d.changePolicy(w, r, *a.Policy)
 	default:
-		return d.changePolicy(w, r, a.ApprovalPolicy)
+		return d.changeMerchant(w, r, a.addresses(), nil)
 	}
 	return nil
+}
+
+// addresses returns the change of addresses.
+func (a action) addresses() (change apitypes.UpdateMerchantRequest) {
+	change.DefaultAddresses = a.DefaultAddresses
+	for _, text := range a.AllowedAddresses {
+		key, address, _ := strings.Cut(text, " ")
+		change.AllowedAddresses = append(change.AllowedAddresses, apitypes.AllowedAddress{ChainKey: key, Address: address})
+	}
+	return change
 }
 
 // setApprovalPolicy sets the policy of the form.
@@ -198,10 +257,13 @@ func (d *Dashboard) setApprovalPolicy(w http.ResponseWriter, r *http.Request) er
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	policy := access.ApprovalPolicy{RefundsAbove: invoice.MaxAmount}
+	policy := access.ApprovalPolicy{Addresses: r.PostFormValue("addresses") != "", Keys: r.PostFormValue("keys") != ""}
 	people, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("people")))
-	if typed := strings.TrimSpace(r.PostFormValue("refundsAbove")); typed != "" && err == nil {
-		policy.RefundsAbove, err = webpage.ParseAmount(typed, visitOf(r).text.Lang(), chain.TokenDecimals)
+	for name, limit := range map[string]*invoice.Amount{"refundsAbove": &policy.RefundsAbove, "attributionsAbove": &policy.AttributionsAbove} {
+		*limit = invoice.MaxAmount
+		if typed := strings.TrimSpace(r.PostFormValue(name)); typed != "" && err == nil {
+			*limit, err = webpage.ParseAmount(typed, visitOf(r).text.Lang(), chain.TokenDecimals)
+		}
 	}
 	if policy.People = people; err != nil {
 		policy.People = -1 // no number of people
@@ -236,18 +298,24 @@ func (v *visit) approvalPage(err error) string {
 }
 
 // policyForm is the policy of approvals as its form shows it.
-type policyForm struct{ People, RefundsAbove string }
+type policyForm struct {
+	People, RefundsAbove, AttributionsAbove string
+	Addresses, Keys                         bool
+}
 
 // policyForm returns the form of the policy of a visit's merchant, with the values of a refused form.
-func (d *Dashboard) policyForm(r *http.Request, refused string) (form policyForm, err error) {
+func (d *Dashboard) policyForm(r *http.Request, refused string) (policyForm, error) {
 	v := visitOf(r)
 	policy, err := d.cfg.Sessions.ApprovalPolicy(r.Context(), v.principal, v.merchant)
-	form.People = strconv.Itoa(policy.People)
-	if policy.People > 0 && policy.RefundsAbove != invoice.MaxAmount {
-		form.RefundsAbove = v.limit(policy.RefundsAbove)
+	limit := func(amount invoice.Amount) string {
+		if policy.People == 0 || amount == invoice.MaxAmount {
+			return ""
+		}
+		return v.limit(amount)
 	}
-	if refused != "" && r.PostForm.Has("people") {
-		form = policyForm{r.PostForm.Get("people"), r.PostForm.Get("refundsAbove")}
+	form := policyForm{strconv.Itoa(policy.People), limit(policy.RefundsAbove), limit(policy.AttributionsAbove), policy.Addresses, policy.Keys}
+	if typed := r.PostForm; refused != "" && typed.Has("people") {
+		form = policyForm{typed.Get("people"), typed.Get("refundsAbove"), typed.Get("attributionsAbove"), typed.Has("addresses"), typed.Has("keys")}
 	}
 	return form, err
 }

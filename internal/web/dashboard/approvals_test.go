@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // votes presses a button of the page of a request for approval.
@@ -93,6 +94,49 @@ func TestApprovals(t *testing.T) {
 	if !strings.HasPrefix(done.path, "/dashboard/refunds/ref_") {
 		t.Errorf("without a policy a refund leads to %s", done.path)
 	}
+}
+
+// TestApprovedActions carries out an approved attribution, change of addresses, and key.
+func TestApprovedActions(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	w := newWorld(t, withMails)
+	w.operator.api("POST", "/api/merchants", member{"id": "cafe", "name": "Cafe", "allowedAddresses": []member{{"chainKey": house, "address": acmePays.String()}}}, nil)
+	key := w.person("cafe", access.Admin)
+	ada, bob := key.member(mails, "ada@example.com"), key.member(mails, "bob@example.com")
+	policy := url.Values{"people": {"2"}, "attributionsAbove": {"0"}, "addresses": {"true"}, "keys": {"true"}}
+	ada.submit(ada.get("/dashboard/settings"), "/dashboard/approvals", policy).want(t, http.StatusOK, "Approvals by several people")
+	approved := func(asked answer, texts ...string) answer {
+		t.Helper()
+		asked.want(t, http.StatusOK, append(texts, "0 of 2")...)
+		for _, p := range []*person{ada, bob} {
+			p.votes(asked.path, "approve").want(t, http.StatusOK)
+		}
+		return bob.submit(bob.get(asked.path), asked.path+"/use", nil)
+	}
+
+	made := w.invoice("cafe", nil)
+	payment := w.payment("1234567")
+	page := "/dashboard/payments/" + payment.ID
+	form := ada.get(page + "/attribute?invoiceId=" + made.ID)
+	approved(ada.submit(form, "/dashboard/inbox/decide", url.Values{"decision": {"attributed"}, "reason": {"by phone"}}), "Attribution by hand", "1.23", made.ID).want(t, http.StatusOK, made.ID)
+
+	addresses := "/dashboard/settings/addresses"
+	changed := ada.submit(ada.get("/dashboard/settings"), addresses, url.Values{"chainKey": {house, house}, "address": {acmePays.String(), payer.String()}})
+	approved(changed, "Addresses", chain.Checksum(payer)).want(t, http.StatusOK, "Takes effect", chain.Checksum(payer))
+	defaults := ada.submit(ada.get("/dashboard/settings"), "/dashboard/settings/defaults", url.Values{"chainKey": {house}, "address": {acmePays.String()}})
+	approved(defaults, "Default settlement addresses").want(t, http.StatusOK, "Default settlement addresses")
+
+	cleared := ada.submit(ada.get("/dashboard/settings"), "/dashboard/settings/defaults", url.Values{"chainKey": {house}, "address": {""}})
+	approved(cleared, "Default settlement addresses –").want(t, http.StatusOK)
+	var cafe apitypes.MerchantResponse
+	w.operator.api("GET", "/api/merchants/cafe", nil, &cafe)
+	if m := cafe.Merchant; len(m.DefaultAddresses) > 0 && m.PendingDefaultAddresses == nil {
+		t.Errorf("the default addresses are %v after they were cleared", m.DefaultAddresses)
+	}
+
+	program := ada.submit(ada.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {"shop"}, "scope": {"invoices:write"}})
+	approved(program, "Key", "shop", "invoices:write").want(t, http.StatusOK, "The key is made", "qk_test_")
 }
 
 // refundable returns the payment of an invoice.
