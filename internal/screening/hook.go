@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -65,7 +66,12 @@ func (h Hook) ask(ctx context.Context, p ledger.PaymentRow) (verdict invoice.Scr
 	if err != nil {
 		return "", "", fmt.Errorf("encode the question: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	target, err := url.Parse(h.URL)
+	if err != nil {
+		return "", "", withoutURL(err)
+	}
+	// The guard checks an address more strictly without TLS.
+	req, err := http.NewRequestWithContext(webhooks.WithScheme(ctx, target.Scheme), http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
 		return "", "", withoutURL(err)
 	}

@@ -3,9 +3,11 @@ package screening
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -308,6 +310,24 @@ func TestStates(t *testing.T) {
 		}
 		if w := apiconv.Payment(invoice.Payment{Status: invoice.Held, Screening: is, ScreeningReason: "r"}, false); w.Screening != "" || w.ScreeningReason != "" {
 			t.Errorf("%s, in an event: %+v", is, w)
+		}
+	}
+}
+
+// TestHookAddresses: a hook on the public internet is reached by TLS only, and one on a private address not unless it is
+// allowed, as webhooks are.
+func TestHookAddresses(t *testing.T) {
+	t.Parallel()
+	errDialed := errors.New("dialed")
+	for target, want := range map[string]error{
+		"https://8.8.8.8/ask": errDialed, "http://8.8.8.8/ask": webhooks.ErrPlain,
+		"https://10.0.0.1/ask": webhooks.ErrForbidden, "http://127.0.0.1/ask": errDialed,
+	} {
+		hook := Hook{URL: target, Secret: secret, Now: time.Now, Client: webhooks.NewClient(webhooks.ClientConfig{
+			Guard: webhooks.NewGuard(webhooks.Loopback()), Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errDialed },
+		})}
+		if _, _, err := hook.ask(t.Context(), ledger.PaymentRow{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", target, err, want)
 		}
 	}
 }

@@ -129,9 +129,9 @@ func (g *Guard) check(ctx context.Context, a netip.Addr) error {
 // securedKey is the key of secured's value.
 type securedKey struct{}
 
-// withScheme passes a request's scheme to the dialer. A connection is never reused for a request of the other scheme,
+// WithScheme passes a request's scheme to the dialer. A connection is never reused for a request of the other scheme,
 // so a check at dialing holds for all of its requests.
-func withScheme(ctx context.Context, scheme string) context.Context {
+func WithScheme(ctx context.Context, scheme string) context.Context {
 	return context.WithValue(ctx, securedKey{}, scheme == "https")
 }
 

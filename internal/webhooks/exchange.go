@@ -38,7 +38,7 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 	if err != nil {
 		return Answer{Err: errUnreadable}
 	}
-	req, err := http.NewRequestWithContext(withScheme(ctx, target.Scheme), http.MethodPost, to.URL, bytes.NewReader(m.Body))
+	req, err := http.NewRequestWithContext(WithScheme(ctx, target.Scheme), http.MethodPost, to.URL, bytes.NewReader(m.Body))
 	if err != nil {
 		return Answer{Err: errUnreadable}
 	}

@@ -215,7 +215,7 @@ func get(t *testing.T, client *http.Client, rawURL string) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(withScheme(t.Context(), u.Scheme), http.MethodPost, rawURL, http.NoBody)
+	req, err := http.NewRequestWithContext(WithScheme(t.Context(), u.Scheme), http.MethodPost, rawURL, http.NoBody)
 	if err != nil {
 		return err
 	}
