@@ -37,7 +37,8 @@
 // payers send their authorization themselves, too; some are a contract account that burns gas once its signature was
 // checked. Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time:
 // they attribute, refund, send back or dismiss it, or its payer claims it on the page about it, with a good signature,
-// a bad one or none. Some payers ask for a receipt, which goes to a mail server (mail.go) that fails, too. A merchant
+// a bad one or none. In a quarter of the worlds a hook (screening.go), often silent or wrong, screens payments. Some
+// payers ask for a receipt, which goes to a mail server (mail.go) that fails, too. A merchant
 // has two accounts (addresses.go), and changes the list of those that are allowed, which in half of the worlds is in
 // force after 20 seconds. A merchant's account pays invoices of another one. Strangers send what pays nothing, and
 // sweep deposits. Now and then nodes return the logs of a transfer but not its transaction.
@@ -72,6 +73,7 @@
 //     account paid is within its limits, which are small on some chains.
 //   - Of two decisions about a payment that exclude each other, one fails. A claim counts only if the payer has signed
 //     it, and then does what the page promised.
+//   - A screened payment is confirmed only if the hook has accepted it, or gave no answer.
 //   - A service does not run on a backup. Once that is recovered, what docs/recovery.md calls lost may be missing: what
 //     people decided, which they do again, authorizations, amounts of remainders, and invoices whose copy proves nothing.
 //     Payments and refunds of the latter may count otherwise for other invoices, since their accounts are unknown.

@@ -188,6 +188,7 @@ func (w *world) judgePayments(s answers, transfers []transfer, miss func(string,
 		if p.Status != "confirmed" {
 			continue
 		}
+		w.screening.judgePayment(p)
 		at := place{p.ChainKey, p.TxHash, p.From, p.To, p.Amount, p.Currency, p.BlockNumber}
 		if on[at]--; on[at] < 0 {
 			w.fail("payment %s is confirmed and not on the chain: %+v", p.ID, at)

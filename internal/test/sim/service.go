@@ -199,6 +199,7 @@ func (s *service) config() server.Config {
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
 		PublicURL: "http://" + s.world.services[0].address,
 		SMTP:      &mailer.SMTP{Host: mailHost, Port: 25, Encryption: mailer.NoTLS, From: mail.Address{Address: "receipts@shop.example"}, Now: s.now, Dial: s.host.dial},
+		Screening: w.screeningConfig(),
 		Now:       s.now, Rand: random, Logger: w.log.logger("service" + s.name),
 	}
 }

@@ -54,8 +54,9 @@ type world struct {
 	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
 	folder      string
 	mail        *mailServer
-	restored    atomic.Int64 // when a backup was put in the database's place, in Unix nanoseconds
-	recovered   atomic.Int64 // when merchants had their keys again
+	screening   *screeningHook // nil without one
+	restored    atomic.Int64   // when a backup was put in the database's place, in Unix nanoseconds
+	recovered   atomic.Int64   // when merchants had their keys again
 
 	mu       sync.Mutex
 	orders   []*order
@@ -132,6 +133,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 		w.merchants = append(w.merchants, newMerchant(w, i, outside))
 	}
 	w.receiveMail(outside)
+	w.screen(outside)
 	w.drawFaults()
 	return w
 }
