@@ -69,13 +69,14 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
+	must, may = o.identifiedBy(t)
+	return must && !t.lost, may
+}
+
+// identifiedBy is belongs for a transfer that gives back nothing of a lost order.
+func (o *order) identifiedBy(t transfer) (must, may bool) {
 	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
-	}
-	if t.lost {
-		t.lost = false
-		_, may = o.belongs(t)
-		return false, may
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
 	data := t.tx.Data()
@@ -143,16 +144,8 @@ func (o *order) refunding() *big.Int {
 
 func (o *order) account(all []transfer) balance {
 	a := balance{due: new(big.Int), mayDue: new(big.Int), all: new(big.Int), mayAll: new(big.Int), back: new(big.Int), mayBack: new(big.Int)}
-	now, may := new(big.Int), new(big.Int) // covered at the time, less refunds
-	if o.early {
-		now.Neg(o.refunding()) // from some time on
-	}
+	now, may := new(big.Int).Neg(o.doubtful(all)), new(big.Int) // covered at the time, less refunds
 	returned := o.returned()
-	for _, t := range all {
-		if o.seemsBack(t) {
-			now.Sub(now, t.amount)
-		}
-	}
 	for _, t := range all {
 		if o.isRefund(t) {
 			a.back.Add(a.back, t.amount)
@@ -180,6 +173,20 @@ func (o *order) account(all []transfer) balance {
 		}
 	}
 	return a
+}
+
+// doubtful returns the most that is refunded from some time on, or seems to be.
+func (o *order) doubtful(all []transfer) *big.Int {
+	sum := new(big.Int)
+	if o.early {
+		sum.Set(o.refunding())
+	}
+	for _, t := range all {
+		if o.seemsBack(t) {
+			sum.Add(sum, t.amount)
+		}
+	}
+	return sum
 }
 
 // seemsBack reports whether a transfer pays a lost order from the order's account. The service may not know that the
