@@ -19,8 +19,8 @@ var (
 )
 
 const (
-	// screeningBatch is how many payments one call of LeaseScreenings returns at most.
-	screeningBatch = 8
+	// ScreeningBatch is how many payments one call of LeaseScreenings returns at most.
+	ScreeningBatch = 8
 	// screeningPause and maxScreeningPause bound how long after a question the hook is asked again about the payment. In
 	// between it is as long as the payment has waited.
 	screeningPause, maxScreeningPause = 10 * time.Second, time.Minute

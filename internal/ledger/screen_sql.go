@@ -8,12 +8,14 @@ import (
 )
 
 // leaseScreenings returns waiting payments about which the hook is to be asked at a time, and sets when it is asked
-// again: one of each merchant and one of no merchant, then a second one of each, the longest due first.
+// again: one of each merchant and one of no merchant, then a second one of each, the longest due first. New payments queue
+// behind those that were to be asked about again when they came.
 func leaseScreenings(ctx context.Context, tx *db.Tx, now time.Time) ([]PaymentRow, error) {
 	ids, err := db.QueryAll(ctx, tx, db.ScanID, `SELECT id FROM (
-			SELECT id, screening_due, row_number() OVER (PARTITION BY merchant_id ORDER BY screening_due, id) AS place
-			FROM payments WHERE screening = 'waiting' AND screening_due <= $1) AS due
-		ORDER BY place, screening_due LIMIT $2`, now.Unix(), screeningBatch)
+			SELECT id, turn, row_number() OVER (PARTITION BY merchant_id ORDER BY turn, id) AS place FROM (
+				SELECT id, merchant_id, CASE WHEN screening_due < screening_since THEN screening_since ELSE screening_due END AS turn
+				FROM payments WHERE screening = 'waiting' AND screening_due <= $1) AS due) AS placed
+		ORDER BY place, turn LIMIT $2`, now.Unix(), ScreeningBatch)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

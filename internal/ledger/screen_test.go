@@ -376,3 +376,34 @@ func TestLeaseScreenings(t *testing.T) {
 		}
 	})
 }
+
+// TestScreeningTurns: a payment about which a call failed keeps its turn before payments that came later.
+func TestScreeningTurns(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		w := d.screening(t)
+		inv := w.create()
+		tag := invoice.Evidence{Calldata: inv.CommitmentID}
+		first := tagged(w.pay(invoice.NewAmount(500_000)), tag)
+		w.mine(start+10, first)
+		if due, _, err := w.LeaseScreenings(t.Context()); err != nil || len(due) != 1 {
+			t.Fatalf("%d are due: %v", len(due), err)
+		}
+		for range 2 {
+			w.seconds.Add(9)
+			var dust []invoice.Transfer
+			for range 8 {
+				dust = append(dust, tagged(w.pay(invoice.NewAmount(1)), tag))
+			}
+			w.mine(w.head().Time.Unix()+1, dust...)
+		}
+		due, _, err := w.LeaseScreenings(t.Context())
+		w.must(err)
+		later, _, err := w.LeaseScreenings(t.Context())
+		w.must(err)
+		is := func(p ledger.PaymentRow) bool { return p.ID == w.payment(first).ID }
+		if slices.ContainsFunc(due, is) || !slices.ContainsFunc(later, is) {
+			t.Errorf("of the payments after 9, 10 and 18 s, the second one was not asked about as the ninth")
+		}
+	})
+}

@@ -887,8 +887,7 @@ CREATE INDEX payments_unattributed_by_confirmation ON payments (confirmed_at, se
 -- To find the payment that a transfer from a settlement address refunds.
 CREATE INDEX payments_by_refund_pair ON payments (from_address, settles_to, chain_key, block_number)
     WHERE settles_to IS NOT NULL;
--- Payments that wait for a verdict: of each merchant by when the hook is asked, and by when they began to wait.
-CREATE INDEX payments_to_screen ON payments (merchant_id, screening_due, id) WHERE screening = 'waiting';
+-- Payments that wait for a verdict, by when they began to.
 CREATE INDEX payments_waiting ON payments (screening_since) WHERE screening = 'waiting';
 CREATE INDEX payments_by_item ON payments (item, seen_id) WHERE item IS NOT NULL;
 -- Payments that were confirmed more than a day after their blocks.
