@@ -2,13 +2,14 @@ package screening
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
@@ -16,11 +17,11 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls of the hook at a time. A lease has no more payments.
-	MaxInFlight = 8
+	// MaxInFlight bounds the calls of the hook at a time: all payments of a lease.
+	MaxInFlight = ledger.ScreeningBatch
 	// pollInterval is how often waiting payments are read, and offInterval how often if the service screens none.
 	pollInterval, offInterval = time.Second, 10 * time.Minute
-	// slowFactor is how many times the patience a payment waits for a hook that answers about others.
+	// slowFactor is how many times the patience a payment waits if no call about it fails.
 	slowFactor = 2
 )
 
@@ -71,23 +72,28 @@ const noAnswer = "no_answer"
 
 // Worker asks the hook about waiting payments, and records its verdicts.
 type Worker struct {
-	conf    Config
-	failing atomic.Bool // the last call had no valid answer
+	conf  Config
+	lease func(context.Context) (due []ledger.PaymentRow, waiting int64, err error)
+	// began is since when it works without an error of the database. No payment waits for the hook since earlier.
+	began time.Time
+	down  bool // no call of the last round had a valid answer
 }
 
 // New returns a Worker.
-func New(c Config) *Worker { return &Worker{conf: c} }
+func New(c Config) *Worker {
+	return &Worker{conf: c, lease: c.Ledger.LeaseScreenings, began: c.Schedule()}
+}
 
 // Run works until ctx ends.
 func (w *Worker) Run(ctx context.Context) {
-	pause := pollInterval
-	if w.conf.Hook == nil {
-		pause = offInterval
-	}
 	for {
 		more, err := w.round(ctx)
 		if err != nil && ctx.Err() == nil {
 			w.conf.Logger.Error("screening of payments failed, will retry", "err", err)
+		}
+		pause := pollInterval
+		if w.conf.Hook == nil && err == nil {
+			pause = offInterval
 		}
 		if (!more || err != nil) && !clock.Sleep(ctx, pause, nil) || ctx.Err() != nil {
 			return
@@ -95,59 +101,85 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// round decides about payments without a verdict, and asks about those that are due. more reports whether some may be
-// left.
+// round asks about payments that are due, and decides about those without a verdict. more reports whether some may be
+// left, and the hook answers.
 func (w *Worker) round(ctx context.Context) (more bool, err error) {
 	if w.conf.Hook == nil {
 		return w.end(ctx, -time.Minute, invoice.ScreeningAccepted, ReasonTurnedOff)
 	}
-	due, waiting, err := w.conf.Ledger.LeaseScreenings(ctx)
+	due, waiting, err := w.lease(ctx)
 	w.conf.Metrics.waiting.Set(float64(waiting))
-	if err != nil || waiting == 0 {
+	if err != nil {
+		w.began = w.conf.Schedule()
 		return false, err
 	}
-	var group errgroup.Group
-	group.SetLimit(MaxInFlight)
-	for _, p := range due {
-		group.Go(func() error { return w.screen(ctx, p) })
+	if waiting == 0 {
+		return false, nil
 	}
-	if err := group.Wait(); err != nil {
-		return false, err
+	more, err = w.screen(ctx, due)
+	// A payment about which the hook was not asked in time; screen decides about one of which a call failed.
+	longer := slowFactor * w.conf.Patience
+	if ctx.Err() != nil || w.conf.Schedule().Sub(w.began) <= longer {
+		return more, err
 	}
-	patience := w.conf.Patience
-	if !w.failing.Load() {
-		patience *= slowFactor
-	}
-	more, err = w.end(ctx, patience, w.conf.Fallback, invoice.ReasonNoAnswer)
-	return more || len(due) > 0, err
+	left, ended := w.end(ctx, longer, w.conf.Fallback, invoice.ReasonNoAnswer)
+	return more || left, errors.Join(err, ended)
 }
 
-// screen asks the hook about a payment, and records the verdict. Without a valid answer, the mode decides once the
-// patience is over.
-func (w *Worker) screen(ctx context.Context, p ledger.PaymentRow) error {
-	verdict, reason, err := w.conf.Hook.ask(ctx, p)
-	if ctx.Err() != nil {
-		return ctx.Err() // the service stops
+// screen asks the hook about payments, and records the verdicts. If the call about a payment fails, the mode decides
+// once the patience is over. answered reports whether a call had a valid answer.
+func (w *Worker) screen(ctx context.Context, due []ledger.PaymentRow) (answered bool, err error) {
+	errs, failures := make([]error, len(due)), make([]error, len(due))
+	var group sync.WaitGroup
+	for i, p := range due { // not more than MaxInFlight
+		group.Go(func() {
+			verdict, reason, err := w.conf.Hook.ask(ctx, p)
+			switch {
+			case ctx.Err() != nil: // the service stops
+			case err == nil:
+				errs[i] = w.record(ctx, p, verdict, reason, string(verdict))
+			default:
+				failures[i] = err
+				w.conf.Metrics.failures.Inc()
+				if w.hasWaited(p) >= w.conf.Patience {
+					errs[i] = w.record(ctx, p, w.conf.Fallback, invoice.ReasonNoAnswer, noAnswer)
+				}
+			}
+		})
 	}
-	w.failing.Store(err != nil)
-	if err == nil {
-		return w.record(ctx, p, verdict, reason, string(verdict))
+	group.Wait()
+	if failed := slices.DeleteFunc(failures, func(err error) bool { return err == nil }); ctx.Err() == nil && len(due) > 0 {
+		answered = len(failed) < len(due)
+		w.report(!answered, failed)
 	}
-	w.conf.Metrics.failures.Inc()
-	w.conf.Logger.Warn("screening hook failed, will retry", "payment", p.ID, "err", err)
-	if w.conf.Schedule().Sub(p.ScreeningSince) < w.conf.Patience {
-		return nil
+	return answered, errors.Join(errs...)
+}
+
+// report logs failures of the hook, while none of its calls succeeds only the first ones.
+func (w *Worker) report(down bool, failed []error) {
+	if len(failed) > 0 && !(down && w.down) {
+		w.conf.Logger.Warn("screening hook failed, will retry", "calls", len(failed), "down", down, "err", failed[0])
 	}
-	return w.record(ctx, p, w.conf.Fallback, invoice.ReasonNoAnswer, noAnswer)
+	if w.down && !down {
+		w.conf.Logger.Info("screening hook answers again")
+	}
+	w.down = down
+}
+
+// hasWaited returns how long a payment has waited while the service worked.
+func (w *Worker) hasWaited(p ledger.PaymentRow) time.Duration {
+	since := p.ScreeningSince
+	if since.Before(w.began) {
+		since = w.began
+	}
+	return w.conf.Schedule().Sub(since)
 }
 
 // end records a verdict about payments that have waited longer than a time. more reports whether some may be left.
 func (w *Worker) end(ctx context.Context, longer time.Duration, verdict invoice.Screening, reason string) (more bool, err error) {
 	overdue, err := w.conf.Ledger.OverdueScreenings(ctx, w.conf.Schedule().Add(-longer))
 	for _, p := range overdue {
-		if err == nil {
-			err = w.record(ctx, p, verdict, reason, noAnswer)
-		}
+		err = errors.Join(err, w.record(ctx, p, verdict, reason, noAnswer))
 	}
 	return len(overdue) > 0, err
 }

@@ -144,14 +144,22 @@ func (w *world) want(what string, status invoice.PaymentStatus, s invoice.Screen
 	}
 }
 
-// counted returns the sum of a metric.
-func (w *world) counted(name string) (sum float64) {
+// restart starts the service again.
+func (w *world) restart() { w.Worker = New(w.conf) }
+
+// unasked has the hook asked about no payment, as if it were asked about many others.
+func (w *world) unasked() {
+	w.lease = func(context.Context) ([]ledger.PaymentRow, int64, error) { return nil, 1, nil }
+}
+
+// counted returns the sum of a metric, or its value with a label.
+func (w *world) counted(name string, label ...string) (sum float64) {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
 	must(w.t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
+			if f.GetName() == name && (len(label) == 0 || m.GetLabel()[0].GetValue() == label[0]) {
 				sum += m.GetCounter().GetValue()
 			}
 		}
@@ -236,7 +244,7 @@ func TestFailingHooks(t *testing.T) {
 				if n := w.counted("quittance_screening_failures_total"); n < 5 || n > 20 {
 					t.Errorf("the hook was asked %v times", n)
 				}
-				w.rounds(2, 11)
+				w.rounds(7, 11) // it is asked again after a minute
 				if fallback == invoice.ScreeningAccepted {
 					w.want("after it", invoice.Confirmed, fallback, invoice.ReasonNoAnswer, invoice.Paid)
 					return
@@ -249,8 +257,7 @@ func TestFailingHooks(t *testing.T) {
 	}
 }
 
-// TestSilentHook: a call ends in time. Payments that waited while the service was off are asked about before the mode
-// decides.
+// TestSilentHook: a call ends in time. The patience begins again when the service starts.
 func TestSilentHook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, dbtest.Open(t, dbtest.Migrated(t)), invoice.ScreeningQuarantined, func(_ http.ResponseWriter, r *http.Request) {
@@ -258,11 +265,14 @@ func TestSilentHook(t *testing.T) {
 		<-r.Context().Done()
 	})
 	w.seconds.Add(1000)
+	w.restart()
 	began := time.Now()
-	w.rounds(1, 1)
+	w.rounds(1, 600)
 	if took := time.Since(began); took < Timeout || took > 2*Timeout {
 		t.Errorf("the call took %s", took)
 	}
+	w.want("after a call", invoice.Held, invoice.ScreeningWaiting, "", invoice.Open)
+	w.rounds(1, 1)
 	w.want("after the patience and a call", invoice.Held, invoice.ScreeningQuarantined, invoice.ReasonNoAnswer, invoice.Open)
 }
 
@@ -270,22 +280,112 @@ func TestSilentHook(t *testing.T) {
 func TestSlowHook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, dbtest.Open(t, dbtest.Migrated(t)), invoice.ScreeningAccepted, answering(200, `{"verdict":"quarantine"}`))
-	due, _, err := w.conf.Ledger.LeaseScreenings(t.Context()) // as if many others were asked about
-	if err != nil || len(due) != 1 {
-		t.Fatalf("%d are due: %v", len(due), err)
-	}
-	w.seconds.Add(9)
-	w.rounds(1, 0)
-	w.want("leased", invoice.Held, invoice.ScreeningWaiting, "", invoice.Open)
-	more, err := w.end(t.Context(), slowFactor*w.conf.Patience, w.conf.Fallback, invoice.ReasonNoAnswer)
-	if more || err != nil {
-		t.Errorf("decided early: %v, %v", more, err)
-	}
+	w.unasked()
 	w.seconds.Add(1200)
-	if _, err := w.end(t.Context(), slowFactor*w.conf.Patience, w.conf.Fallback, invoice.ReasonNoAnswer); err != nil {
-		t.Error(err)
+	w.rounds(1, 0)
+	w.want("after twice the patience", invoice.Held, invoice.ScreeningWaiting, "", invoice.Open)
+	w.seconds.Add(1)
+	w.rounds(1, 0)
+	w.want("later", invoice.Confirmed, invoice.ScreeningAccepted, invoice.ReasonNoAnswer, invoice.Paid)
+}
+
+// many mines payments without an invoice.
+func (w *world) many(n int) {
+	w.t.Helper()
+	var many []invoice.Transfer
+	for i := range n {
+		many = append(many, invoice.Transfer{
+			ChainKey: "base", TxHash: sha256.Sum256(fmt.Append(nil, "many", i)), Token: usdc, Currency: "USDC", From: invoice.Address{0xbb, byte(i)}, To: shop,
+			Amount: invoice.NewAmount(77),
+		})
 	}
-	w.want("after twice the patience", invoice.Confirmed, invoice.ScreeningAccepted, invoice.ReasonNoAnswer, invoice.Paid)
+	w.mine(start+11, many...)
+}
+
+// TestLongAbsence: what waits while the service or its database is off is asked about, all of it, also if one call
+// fails.
+func TestLongAbsence(t *testing.T) {
+	t.Parallel()
+	for _, fallback := range []invoice.Screening{invoice.ScreeningAccepted, invoice.ScreeningQuarantined} {
+		for _, down := range []string{"service", "database"} {
+			t.Run(fmt.Sprint(fallback, " ", down), func(t *testing.T) {
+				t.Parallel()
+				var calls atomic.Int64
+				w := newWorld(t, dbtest.Open(t, dbtest.Migrated(t)), fallback, func(rw http.ResponseWriter, r *http.Request) {
+					if calls.Add(1) == 5 {
+						answering(500, "")(rw, r)
+						return
+					}
+					answering(200, `{"verdict":"quarantine","reason":"asked"}`)(rw, r)
+				})
+				w.many(50)
+				w.seconds.Add(3000)
+				if down == "service" {
+					w.restart()
+				} else {
+					lease := w.lease
+					w.lease = func(context.Context) ([]ledger.PaymentRow, int64, error) { return nil, 0, errors.New("no database") }
+					if _, err := w.round(t.Context()); err == nil {
+						t.Error("a round succeeded without a database")
+					}
+					w.lease = lease
+				}
+				w.rounds(3, 60)
+				if all, unasked := w.counted("quittance_screening_verdicts_total"), w.counted("quittance_screening_verdicts_total", noAnswer); all != 51 || unasked != 0 {
+					t.Errorf("%v verdicts, of which the mode gave %v", all, unasked)
+				}
+			})
+		}
+	}
+}
+
+// TestFailingVerdict: a verdict that cannot be recorded delays no other one.
+func TestFailingVerdict(t *testing.T) {
+	t.Parallel()
+	store := dbtest.Open(t, dbtest.Migrated(t))
+	w := newWorld(t, store, invoice.ScreeningAccepted, answering(200, `{"verdict":"accept"}`))
+	w.many(9)
+	must(t, store.Update(t.Context(), func(tx *db.Tx) error {
+		_, err := tx.Exec(t.Context(), "UPDATE payments SET screening_since = screening_since - 1 WHERE id = $1", w.payment)
+		if err == nil {
+			_, err = tx.Exec(t.Context(), "CREATE TRIGGER broken BEFORE UPDATE ON payments WHEN NEW.id = '"+w.payment+"' BEGIN SELECT RAISE(ABORT, 'broken'); END")
+		}
+		return err
+	}))
+	w.unasked()
+	w.seconds.Add(1201)
+	if _, err := w.round(t.Context()); err == nil {
+		t.Error("the payment got a verdict")
+	}
+	if n := w.counted("quittance_screening_verdicts_total", noAnswer); n != 9 {
+		t.Errorf("%v verdicts", n)
+	}
+}
+
+// TestDownHook: a hook that refuses everything is asked once in a pause, and logged once.
+func TestDownHook(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int64
+	status.Store(500)
+	w := newWorld(t, dbtest.Open(t, dbtest.Migrated(t)), invoice.ScreeningAccepted, func(rw http.ResponseWriter, r *http.Request) {
+		answering(int(status.Load()), `{"verdict":"accept"}`)(rw, r)
+	})
+	var log strings.Builder
+	w.conf.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.many(50)
+	for range 3 {
+		if more, err := w.round(t.Context()); more || err != nil {
+			t.Errorf("the next round follows at once: %v", err)
+		}
+	}
+	if n := w.counted("quittance_screening_failures_total"); n != 24 {
+		t.Errorf("%v calls failed", n)
+	}
+	status.Store(200)
+	w.rounds(2, 10)
+	if failed, again := strings.Count(log.String(), "hook failed"), strings.Count(log.String(), "answers again"); failed != 1 || again != 1 {
+		t.Errorf("the log is %s", &log)
+	}
 }
 
 // TestTurnedOff: what waits when the hook is taken away is accepted.
