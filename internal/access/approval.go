@@ -37,6 +37,7 @@ const (
 	ApprovalLifetime = 7 * 24 * time.Hour  // how long a request can be approved and used
 	ApprovalKept     = 90 * 24 * time.Hour // how long after that it is kept
 	MaxApprovals     = 100                 // open requests of a merchant
+	MaxApprovalsOf   = 20                  // of them, by one person or key
 	MinApprovers     = 2                   // people whom a policy wants
 	MaxApprovers     = 10
 )
@@ -145,7 +146,7 @@ var (
 	ErrApprovalEnded = errors.New("the request for approval has ended")
 	// ErrMayNotApprove: the session is not of a person who may approve.
 	ErrMayNotApprove = errors.New("only an owner or a person with the role finance approves")
-	// ErrTooManyApprovals: the merchant has MaxApprovals open requests.
+	// ErrTooManyApprovals: the merchant has MaxApprovals open requests, or one person or key made MaxApprovalsOf of them.
 	ErrTooManyApprovals = errors.New("too many requests for approval are open")
 )
 
@@ -176,7 +177,10 @@ func WantApproval(ctx context.Context, tx *db.Tx, now time.Time, a GuardedAction
 	if err == nil && !used {
 		err = &ApprovalRequiredError{GuardedAction: a}
 	}
-	return []Entry{NewEntry(ctx, now, Change{MerchantID: found.MerchantID, Action: ActionApprovalUse, Object: found.ID})}, err
+	if err != nil {
+		return nil, err
+	}
+	return []Entry{NewEntry(ctx, now, Change{MerchantID: found.MerchantID, Action: ActionApprovalUse, Object: found.ID})}, nil
 }
 
 // countApprovals returns how many people who may approve now have approved a request, and the ids of those who may.

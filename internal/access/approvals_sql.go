@@ -60,13 +60,15 @@ func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind Approv
 		" WHERE merchant_id = $2 AND kind = $3 AND subject_hash = $4 AND "+isOpen+" AND expires_at > $1", now.Unix(), merchantID, string(kind), hash)
 }
 
-// expireApprovals stores which requests of a merchant have expired, so that they can be made again, and returns how many
-// are open.
-func expireApprovals(ctx context.Context, tx *db.Tx, merchantID string, now time.Time) (int, error) {
-	if _, err := tx.Exec(ctx, "UPDATE approvals SET state = 'expired' WHERE merchant_id = $1 AND "+isOpen+" AND expires_at <= $2", merchantID, now.Unix()); err != nil {
-		return 0, err
+// expireApprovals stores which requests of the merchant of a new one have expired, so that they can be made again, and
+// returns how many are open, and how many of them the same person or key made.
+func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int, err error) {
+	if _, err := tx.Exec(ctx, "UPDATE approvals SET state = 'expired' WHERE merchant_id = $1 AND "+isOpen+" AND expires_at <= $2", a.MerchantID, a.RequestedAt.Unix()); err != nil {
+		return 0, 0, err
 	}
-	return db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM approvals WHERE merchant_id = $1 AND "+isOpen, merchantID)
+	_, err = db.QueryRow(ctx, tx, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&open, &own) },
+		"SELECT count(*), count(CASE WHEN requested_by = $2 THEN 1 END) FROM approvals WHERE merchant_id = $1 AND "+isOpen, a.MerchantID, a.RequestedBy)
+	return open, own, err
 }
 
 // InsertApproval stores a new request.
@@ -80,9 +82,10 @@ func setApprovalState(ctx context.Context, tx *db.Tx, id string, state ApprovalS
 	return err
 }
 
-// useApproval stores that the action of a request is made, and reports whether the request was approved and not used.
+// useApproval stores that the action of a request is made, and reports whether the request was neither refused nor used.
+// The caller has counted its votes.
 func useApproval(ctx context.Context, tx *db.Tx, id string, now time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND state = 'approved' AND used_at IS NULL AND expires_at > $2", id, now.Unix())
+	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND "+isOpen+" AND expires_at > $2", id, now.Unix())
 	return n == 1, err
 }
 

@@ -32,14 +32,14 @@ func (m *SessionManager) RequestApproval(ctx context.Context, err error) error {
 		if a, err = openApproval(ctx, tx, merchantID, required.Kind, hash, now); !errors.Is(err, db.ErrNotFound) {
 			return err
 		}
-		if n, err := expireApprovals(ctx, tx, merchantID, now); err != nil {
-			return err
-		} else if n >= MaxApprovals {
-			return ErrTooManyApprovals
-		}
 		a = Approval{
 			ID: m.ids.New(PrefixApproval), MerchantID: merchantID, Kind: required.Kind, Subject: text, Hash: hash, State: ApprovalRequested,
 			People: policy.People, Needed: policy.People, RequestedBy: shorten(required.By.Label()), RequestedAt: now, ExpiresAt: now.Add(ApprovalLifetime),
+		}
+		if n, own, err := expireApprovals(ctx, tx, a); err != nil {
+			return err
+		} else if n >= MaxApprovals || own >= MaxApprovalsOf {
+			return ErrTooManyApprovals
 		}
 		if err := InsertApproval(ctx, tx, a); err != nil {
 			return err
@@ -66,14 +66,12 @@ func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id s
 	}
 	now := m.now()
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := m.wantConfirmed(ctx, tx, s); err != nil {
+			return err
+		}
 		a, err := lockOpenApproval(ctx, tx, by.MerchantID, id, now)
 		if err != nil {
 			return err
-		}
-		if own, err := findSession(ctx, tx, s.ID); err != nil {
-			return err
-		} else if !own.Confirmed(now) {
-			return ErrUnconfirmed
 		}
 		if err := putVote(ctx, tx, a.ID, ApprovalVote{PersonID: s.PersonID, Approves: approves, At: now}); err != nil {
 			return err
@@ -147,7 +145,7 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 		if err := wantPossible(ctx, tx, merchantID, p, now); err != nil {
 			return err
 		}
-		entries, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfPolicy, Subject: p})
+		entries, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfPolicy, Subject: PolicyChange{p, was}})
 		if err != nil {
 			return err
 		}
@@ -160,6 +158,13 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 		}
 		return AppendAudit(ctx, tx, append(entries, NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionApprovalPolicy, Object: merchantID, Before: was, After: p}))...)
 	})
+}
+
+// PolicyChange is a change of a policy as people see it who approve it. An approval does not count once another change
+// was made.
+type PolicyChange struct {
+	ApprovalPolicy
+	Was ApprovalPolicy `json:"was"`
 }
 
 // endUnguarded deletes the open invitations that a new policy guards, and the former one did not.

@@ -81,7 +81,7 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		if err := LockKeys(ctx, tx); err != nil { // a policy that is being set ends the invitations that it sees
 			return err
 		}
-		used, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{i.Email, i.Name, i.Scopes.String(), 0}, Scopes: i.Scopes})
+		used, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{Email: i.Email, Name: i.Name, Scopes: i.Scopes.String()}, Scopes: i.Scopes})
 		if err != nil {
 			return err
 		}
@@ -108,6 +108,7 @@ type member struct {
 	Name      string `json:"name"`
 	Scopes    string `json:"scopes"`
 	ExpiresAt int64  `json:"expiresAt,omitempty"` // of a key, in Unix seconds
+	Replaces  string `json:"replaces,omitempty"`  // id of the key that is rotated
 }
 
 // Invitations returns the open invitations of a merchant that the principal may see, or of the operator,

@@ -112,7 +112,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 				Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", record.ExpiresAt.Unix()),
 			}
 		}
-		if err := wantKeyApproval(ctx, tx, by, r, now); err != nil {
+		if err := wantKeyApproval(ctx, tx, by, r, "", now); err != nil {
 			return Change{}, err
 		}
 		if err := insertKeyWithin(ctx, tx, record, now); err != nil {
@@ -126,9 +126,9 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 	return record, key, nil
 }
 
-// wantKeyApproval uses up the approval of a new key, or returns an *ApprovalRequiredError.
-func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, now time.Time) error {
-	subject := member{Name: r.Name, Scopes: r.Scopes.String()}
+// wantKeyApproval uses up the approval of a new key, which may replace another one, or returns an *ApprovalRequiredError.
+func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, replaces string, now time.Time) error {
+	subject := member{Name: r.Name, Scopes: r.Scopes.String(), Replaces: replaces}
 	if !r.ExpiresAt.IsZero() {
 		subject.ExpiresAt = r.ExpiresAt.Unix()
 	}
@@ -253,7 +253,8 @@ func findActive(ctx context.Context, tx *db.Tx, by Principal, id string, now tim
 // Rotate creates a key in place of another, which stays valid for the overlap. The new key has the
 // same name, owner, scopes and version. If the old one expires, the new one gets the expiry that the
 // old one had before, but at most the principal's own. Errors are db.ErrNotFound, *ScopeError,
-// *invoice.FieldError, ErrNotActive, ErrPersonal, ErrTooMany and internal errors.
+// *invoice.FieldError, ErrNotActive, ErrPersonal, ErrTooMany, *ApprovalRequiredError if another key rotates it, and
+// internal errors.
 func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overlap time.Duration) (Record, Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return Record{}, Key{}, &invoice.FieldError{Field: "overlapSeconds", Detail: fmt.Sprintf("must be 0 to %d", int(MaxOverlap.Seconds()))}
@@ -272,6 +273,11 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 		}
 		before := audited(old)
 		r := KeyRequest{Name: old.Name, MerchantID: old.MerchantID, Scopes: old.Scopes, version: old.Version}
+		if by.KeyID != id { // the new key is for another holder, perhaps
+			if err := wantKeyApproval(ctx, tx, by, r, id, now); err != nil {
+				return Change{}, err
+			}
+		}
 		if !old.ExpiresAt.IsZero() {
 			r.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
 		}
@@ -312,18 +318,16 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 		if record = found; err != nil || !found.RevokedAt.IsZero() {
 			return Change{}, err
 		}
-		if found.PersonID != "" { // an open invitation would bring the person back
-			person, err := findPerson(ctx, tx, found.PersonID)
-			if err != nil {
-				return Change{}, err
-			}
-			if err := uninvite(ctx, tx, found.MerchantID, person.Email, m.now()); err != nil {
-				return Change{}, err
-			}
-		}
 		var c Change
 		if record, c, err = revokeKey(ctx, tx, found, m.now()); err != nil || found.PersonID == "" {
 			return c, err
+		}
+		person, err := findPerson(ctx, tx, found.PersonID)
+		if err != nil {
+			return Change{}, err
+		}
+		if err := uninvite(ctx, tx, found.MerchantID, person.Email, m.now()); err != nil { // it would bring the person back
+			return Change{}, err
 		}
 		return c, endFormerAccounts(ctx, tx, found.MerchantID, m.now())
 	})

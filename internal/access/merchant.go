@@ -188,28 +188,42 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 type addressChange struct {
 	DefaultAddresses map[string]string `json:"defaultAddresses"` // nil if they stay
 	Allowed          []string          `json:"allowedAddresses"` // chain key, space, address; nil if they stay
+	// What is in force. An approval does not count once another change was made.
+	WasDefaults map[string]string `json:"wasDefaultAddresses"`
+	WasAllowed  []string          `json:"wasAllowedAddresses"`
 }
 
-// wantApproval uses up the approval of a change of addresses, or returns an *ApprovalRequiredError.
+// wantApproval uses up the approval of a change of addresses, or returns an *ApprovalRequiredError. To keep what is in
+// force and drop what is pending needs none.
 func (m *MerchantManager) wantApproval(ctx context.Context, tx *db.Tx, by Principal, c invoice.MerchantChange, was, is invoice.Merchant) error {
-	addresses := func(m invoice.Merchant) []any {
+	coming := func(m invoice.Merchant) []any {
 		return []any{m.DefaultAddresses, m.PendingDefaults, m.Allowed, m.Pending}
 	}
-	if reflect.DeepEqual(addresses(was), addresses(is)) {
+	kept := was
+	kept.PendingDefaults, kept.Pending = is.PendingDefaults, is.Pending
+	drops := is.PendingDefaults == nil && is.Pending == nil && reflect.DeepEqual(coming(kept), coming(is))
+	if drops || reflect.DeepEqual(coming(was), coming(is)) {
 		return nil
 	}
-	var subject addressChange
+	subject := addressChange{WasDefaults: auditedDefaults(was.DefaultAddresses), WasAllowed: sortedAddresses(was.Allowed)}
 	if c.DefaultAddresses != nil {
 		subject.DefaultAddresses = auditedDefaults(c.DefaultAddresses)
 	}
 	if c.Allowed != nil {
-		subject.Allowed = auditedAddresses(c.Allowed)
+		subject.Allowed = sortedAddresses(c.Allowed)
 	}
 	used, err := WantApproval(ctx, tx, m.now(), GuardedAction{By: by, Kind: OfAddresses, Subject: subject})
 	if err != nil {
 		return err
 	}
 	return AppendAudit(ctx, tx, used...)
+}
+
+// sortedAddresses returns the texts of addresses in order, each once.
+func sortedAddresses(all []invoice.AllowedAddress) []string {
+	texts := auditedAddresses(all)
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // isOwners reports whether a merchant may make a change itself: not of the rules by which its invoices

@@ -162,8 +162,6 @@ func (a Amount) String() string {
 	}
 }
 
-// Major writes a in major units with the currency's number of decimals, for
-// people: 4900000 with 6 decimals is "4.90". At least two decimals are shown.
 // MarshalText implements encoding.TextMarshaler with String.
 func (a Amount) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
@@ -173,6 +171,8 @@ func (a *Amount) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// Major writes a in major units with the currency's number of decimals, for
+// people: 4900000 with 6 decimals is "4.90". At least two decimals are shown.
 func (a Amount) Major(decimals int) string { return MajorSum(a.String(), decimals) }
 
 // MajorSum writes a sum of amounts in major units, as Major does. sum is decimal digits with or without a minus sign.

@@ -20,7 +20,8 @@ type paymentSubject struct {
 	InvoiceID string `json:"invoiceId,omitempty"` // of an attribution
 	ChainKey  string `json:"chainKey"`
 	Currency  string `json:"currency"`
-	Amount    string `json:"amount"`       // in minor units
+	Amount    string `json:"amount"`        // in minor units
+	Sum       string `json:"sum,omitempty"` // of the payment's refunds, with this one
 	To        string `json:"to,omitempty"` // or AskPayer
 	Reason    string `json:"reason,omitempty"`
 }
@@ -44,13 +45,14 @@ func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox
 	} else {
 		sum = sum.Plus(r.Amount)
 	}
+	subject.Sum = sum.String()
 	return s.wantApproval(ctx, tx, out, access.OfRefund, subject, sum)
 }
 
 // wantAttributionApproval uses up the approval of an attribution by hand, or returns an *access.ApprovalRequiredError. The
 // service needs none to apply a decision.
-func (s *Service) wantAttributionApproval(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID string) error {
-	subject := paymentSubject{PaymentID: p.ID, InvoiceID: invoiceID, ChainKey: p.ChainKey, Currency: p.Currency, Amount: p.Amount.String()}
+func (s *Service) wantAttributionApproval(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID, reason string) error {
+	subject := paymentSubject{PaymentID: p.ID, InvoiceID: invoiceID, ChainKey: p.ChainKey, Currency: p.Currency, Amount: p.Amount.String(), Reason: reason}
 	return s.wantApproval(ctx, tx, out, access.OfAttribution, subject, p.Amount)
 }
 

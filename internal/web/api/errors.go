@@ -166,7 +166,7 @@ var problems = []struct {
 	{webhooks.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
 	{webhooks.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
 	{webhooks.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
-	{access.ErrTooManyApprovals, apitypes.CodeApprovalRequired, fmt.Sprintf("Several people must approve this, but %d requests for approval are open; decide some of them first.", access.MaxApprovals)},
+	{access.ErrTooManyApprovals, apitypes.CodeApprovalRequired, fmt.Sprintf("Several people must approve this, but %d requests for approval are open, or %d by one person or key; decide some of them first.", access.MaxApprovals, access.MaxApprovalsOf)},
 	{access.ErrApprovalEnded, apitypes.CodeApprovalRequired, "The merchant's rules of approvals have just changed; repeat the request."},
 	{access.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
 	{access.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", access.MaxKeys)},

@@ -81,8 +81,14 @@ func (d *Dashboard) approval(w http.ResponseWriter, r *http.Request) error {
 	}
 	own := found.Approval.MerchantID == v.principal.MerchantID && ended(found.Approval) == 0
 	view.MayVote = own && v.session.PersonID != "" && access.MayApprove(v.principal.Scopes)
-	view.MayUse = own && found.Approval.State == apitypes.ApprovalApproved && view.Count >= found.Approval.People
+	view.MayUse = own && view.Count >= found.Approval.People && v.Can(usersOf[found.Approval.Kind])
 	return d.render(w, r, http.StatusOK, "approval.html", "approval.title", view)
+}
+
+// usersOf has the scope by which an approved action of each kind is carried out.
+var usersOf = map[apitypes.ApprovalKind]access.Scope{
+	apitypes.ApprovalOfRefund: access.InvoicesWrite, apitypes.ApprovalOfAttribution: access.AttributionWrite, apitypes.ApprovalOfAddresses: access.KeysWrite,
+	apitypes.ApprovalOfKey: access.KeysWrite, apitypes.ApprovalOfMember: access.KeysWrite, apitypes.ApprovalOfPolicy: access.KeysWrite,
 }
 
 // action is the action of a request for approval, of every kind.
@@ -93,16 +99,20 @@ type action struct {
 	ChainKey  string `json:"chainKey"`
 	Currency  string `json:"currency"`
 	Amount    string `json:"amount"`
+	Sum       string `json:"sum"`
 	To        string `json:"to"`
 	Reason    string `json:"reason"`
 	Email     string `json:"email"`
 	Name      string `json:"name"`
 	Scopes    string `json:"scopes"`
 	ExpiresAt int64  `json:"expiresAt"`
+	Replaces  string `json:"replaces"`
 
-	DefaultAddresses map[string]string      `json:"defaultAddresses"`
-	AllowedAddresses []string               `json:"allowedAddresses"` // chain key, space, address
-	Policy           *access.ApprovalPolicy `json:"-"`                // of a request to change it
+	DefaultAddresses map[string]string    `json:"defaultAddresses"`
+	AllowedAddresses []string             `json:"allowedAddresses"` // chain key, space, address
+	WasDefaults      map[string]string    `json:"wasDefaultAddresses"`
+	WasAllowed       []string             `json:"wasAllowedAddresses"`
+	Policy           *access.PolicyChange `json:"-"` // of a request to change it
 }
 
 // approvalOf returns the request for approval in the path, and its action.
@@ -140,6 +150,9 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 		a.To = v.text.T("refund.ask", nil)
 	}
 	add("refundForm.to", a.To)
+	if a.Sum != "" && a.Sum != a.Amount {
+		facts = append(facts, approvalFact{"approval.sum", v.money(a.Sum, a.Currency, a.ChainKey)})
+	}
 	add("inbox.reason", a.Reason)
 	add("payment.title", a.PaymentID)
 	add("refund.title", a.RefundID)
@@ -150,24 +163,53 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 	if a.ExpiresAt != 0 {
 		add("invoice.expires", v.text.ClockIn(time.Unix(a.ExpiresAt, 0), v.Zone()))
 	}
-	for _, key := range slices.Sorted(maps.Keys(a.DefaultAddresses)) {
-		add("settings.defaults", v.Network(key)+" "+a.DefaultAddresses[key])
+	add("keys.key", a.Replaces)
+	if a.DefaultAddresses != nil {
+		for _, text := range changesOf(v.addressesOf(a.WasDefaults), v.addressesOf(a.DefaultAddresses)) {
+			add("settings.defaults", text)
+		}
 	}
-	if a.DefaultAddresses != nil && len(a.DefaultAddresses) == 0 {
-		add("settings.defaults", "–")
-	}
-	for _, address := range a.AllowedAddresses {
-		add("settings.addresses", address)
+	if a.AllowedAddresses != nil {
+		for _, text := range changesOf(a.WasAllowed, a.AllowedAddresses) {
+			add("settings.addresses", text)
+		}
 	}
 	if p := a.Policy; p != nil {
-		add("approvals.people", strconv.Itoa(p.People))
-		add("approvals.refundsAbove", v.limit(p.RefundsAbove))
-		add("approvals.attributionsAbove", v.limit(p.AttributionsAbove))
 		mark := map[bool]string{true: "✓", false: "–"}
-		add("approvals.addresses", mark[p.Addresses])
-		add("approvals.keys", mark[p.Keys])
+		change := func(label, was, is string) { add(label, strings.Join(slices.Compact([]string{was, is}), " → ")) }
+		change("approvals.people", strconv.Itoa(p.Was.People), strconv.Itoa(p.People))
+		change("approvals.refundsAbove", v.limit(p.Was.RefundsAbove), v.limit(p.RefundsAbove))
+		change("approvals.attributionsAbove", v.limit(p.Was.AttributionsAbove), v.limit(p.AttributionsAbove))
+		change("approvals.addresses", mark[p.Was.Addresses], mark[p.Addresses])
+		change("approvals.keys", mark[p.Was.Keys], mark[p.Keys])
 	}
 	return facts
+}
+
+// addressesOf returns the texts of default addresses, in order.
+func (v *visit) addressesOf(defaults map[string]string) (texts []string) {
+	for _, key := range slices.Sorted(maps.Keys(defaults)) {
+		texts = append(texts, v.Network(key)+" "+defaults[key])
+	}
+	return texts
+}
+
+// changesOf returns the texts of two lists: first those that are added, then those that end, then those that stay.
+func changesOf(was, is []string) (texts []string) {
+	var stay []string
+	for _, text := range is {
+		if slices.Contains(was, text) {
+			stay = append(stay, text)
+		} else {
+			texts = append(texts, "+ "+text)
+		}
+	}
+	for _, text := range was {
+		if !slices.Contains(is, text) {
+			texts = append(texts, "− "+text)
+		}
+	}
+	return append(texts, stay...)
 }
 
 // limit returns a limit of minor units in units of a currency. Without one it is unlimited.
@@ -187,8 +229,11 @@ func (d *Dashboard) vote(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	v := visitOf(r)
-	if err := d.cfg.Sessions.Vote(r.Context(), v.session, v.principal, found.Approval.ID, r.PostFormValue("vote") == "approve"); err != nil {
+	v, vote := visitOf(r), r.PostFormValue("vote")
+	if vote != "approve" && vote != "refuse" {
+		return errForm
+	}
+	if err := d.cfg.Sessions.Vote(r.Context(), v.session, v.principal, found.Approval.ID, vote == "approve"); err != nil {
 		return err
 	}
 	d.redirect(w, r, id(pathApprovals, found.Approval.ID))
@@ -204,40 +249,48 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 		return err
 	case of.MerchantID != v.principal.MerchantID: // the operator needs no approval, and would not use it up
 		return errForbidden
-	case of.State != apitypes.ApprovalApproved:
+	case ended(of) != 0:
 		return access.ErrApprovalEnded
 	}
-	switch ctx := r.Context(); {
-	case a.RefundID != "":
+	switch ctx, kind := r.Context(), found.Approval.Kind; {
+	case kind == apitypes.ApprovalOfRefund && a.RefundID != "":
 		if err := d.service.send(ctx, http.MethodPost, id("/api/refunds", a.RefundID)+"/approve", apitypes.ApproveRefundRequest{To: a.To}, nil); err != nil {
 			return err
 		}
 		d.redirect(w, r, id("/dashboard/refunds", a.RefundID))
-	case a.InvoiceID != "":
-		asked := apitypes.AttributePaymentRequest{InvoiceID: a.InvoiceID, By: v.Name()}
+	case kind == apitypes.ApprovalOfAttribution:
+		asked := apitypes.AttributePaymentRequest{InvoiceID: a.InvoiceID, By: v.Name(), Note: a.Reason}
 		if err := d.service.send(ctx, http.MethodPost, id("/api/payments", a.PaymentID)+"/attribution", asked, nil); err != nil {
 			return err
 		}
 		d.redirect(w, r, id("/dashboard/payments", a.PaymentID))
-	case a.PaymentID != "":
+	case kind == apitypes.ApprovalOfRefund:
 		var made apitypes.RefundResponse
 		asked := apitypes.PrepareRefundRequest{Amount: a.Amount, To: a.To, Reason: a.Reason}
-		if err := d.service.create(ctx, id("/api/payments", a.PaymentID)+"/refunds", found.Approval.ID, asked, &made); err != nil {
+		if err := d.service.send(ctx, http.MethodPost, id("/api/payments", a.PaymentID)+"/refunds", asked, &made); err != nil {
 			return err
 		}
 		return d.showPrepared(w, r, made)
-	case a.Email != "":
+	case kind == apitypes.ApprovalOfMember:
 		return d.invite(w, r, keyForm{For: forPerson, Name: a.Name, Email: a.Email, Role: a.role()})
-	case a.Scopes != "":
+	case kind == apitypes.ApprovalOfKey && a.Replaces != "":
+		var made apitypes.KeySecretResponse
+		if err := d.service.send(ctx, http.MethodPost, id("/api/keys", a.Replaces)+"/rotate", apitypes.RotateKeyRequest{}, &made); err != nil {
+			return err
+		}
+		return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: true})
+	case kind == apitypes.ApprovalOfKey:
 		var made apitypes.KeySecretResponse
 		if err := d.service.send(ctx, http.MethodPost, "/api/keys", apitypes.CreateKeyRequest{Name: a.Name, Scopes: strings.Fields(a.Scopes), ExpiresAt: a.ExpiresAt}, &made); err != nil {
 			return err
 		}
 		return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret})
-	case a.Policy != nil:
-		return d.changePolicy(w, r, *a.Policy)
-	default:
+	case kind == apitypes.ApprovalOfPolicy:
+		return d.changePolicy(w, r, a.Policy.ApprovalPolicy)
+	case kind == apitypes.ApprovalOfAddresses:
 		return d.changeMerchant(w, r, a.addresses(), nil)
+	default:
+		return errNotFound
 	}
 	return nil
 }
