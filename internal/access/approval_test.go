@@ -264,17 +264,21 @@ func TestGuardOfPolicy(t *testing.T) {
 		if _, _, err := b.Invite(ctx, owner, access.Invitation{Email: "dev@example.com", Name: "Dev", Scopes: access.Developer}); err != nil {
 			t.Errorf("another invitation: %v", err)
 		}
-		var required *access.ApprovalRequiredError
-		if !errors.As(err, &required) {
-			t.Fatal(err)
-		}
-		asked := b.ask(required.GuardedAction)
-		for _, name := range []string{"ada", "bob"} {
-			s, p := b.confirmed(name)
-			if err := b.Vote(ctx, s, p, asked.ID, true); err != nil {
+		approve := func(err error) {
+			t.Helper()
+			var required *access.ApprovalRequiredError
+			if !errors.As(err, &required) {
 				t.Fatal(err)
 			}
+			asked := b.ask(required.GuardedAction)
+			for _, name := range []string{"ada", "bob"} {
+				s, p := b.confirmed(name)
+				if err := b.Vote(ctx, s, p, asked.ID, true); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
+		approve(err)
 		invited.Email = "other@example.com"
 		if _, _, err := b.Invite(ctx, owner, invited); !isGuarded(err) {
 			t.Errorf("an invitation of another address: %v", err)
@@ -282,6 +286,15 @@ func TestGuardOfPolicy(t *testing.T) {
 		invited.Email = "sock@example.com"
 		if _, _, err := b.Invite(ctx, owner, invited); err != nil {
 			t.Errorf("the approved invitation: %v", err)
+		}
+		loose, strict := access.ApprovalPolicy{People: 2, RefundsAbove: invoice.NewAmount(1_000)}, access.ApprovalPolicy{People: 2}
+		approve(b.SetApprovalPolicy(ctx, owner, "acme", loose))
+		approve(b.SetApprovalPolicy(ctx, owner, "acme", strict))
+		if err := b.SetApprovalPolicy(ctx, owner, "acme", strict); err != nil {
+			t.Errorf("the approved policy: %v", err)
+		}
+		if err := b.SetApprovalPolicy(ctx, owner, "acme", loose); !isGuarded(err) {
+			t.Errorf("a policy that was approved before a stricter one was set: %v", err)
 		}
 		if err := b.SetApprovalPolicy(ctx, access.Open(), "acme", access.ApprovalPolicy{}); err != nil {
 			t.Errorf("the operator ends the policy: %v", err)
@@ -318,7 +331,14 @@ func TestGuardOfAddresses(t *testing.T) {
 		if _, err := w.Update(ctx, merchantAcme, "acme", list); err != nil {
 			t.Fatal(err)
 		}
+		pending := invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": bank.Address}}
+		if got, err := w.Update(ctx, merchantAcme, "acme", pending); err != nil || got.PendingDefaults == nil {
+			t.Fatalf("a change that takes effect later: %+v, %v", got.PendingDefaults, err)
+		}
 		b.want(policy)
+		if got, err := w.Update(ctx, merchantAcme, "acme", list); err != nil || got.PendingDefaults != nil {
+			t.Errorf("what is pending is dropped: %+v, %v", got.PendingDefaults, err)
+		}
 		if _, err := w.Update(ctx, merchantAcme, "acme", list); err != nil {
 			t.Errorf("no change: %v", err)
 		}
@@ -366,16 +386,20 @@ func TestGuardOfKeys(t *testing.T) {
 				t.Errorf("an invitation with %s: %v", scope, err)
 			}
 		}
-		if _, _, err := b.keys.Create(ctx, b.operator.Principal(), access.KeyRequest{Name: "program", MerchantID: "acme", Scopes: access.Admin}); err != nil {
+		program, _, err := b.keys.Create(ctx, b.operator.Principal(), access.KeyRequest{Name: "program", MerchantID: "acme", Scopes: access.Admin})
+		if err != nil {
 			t.Errorf("by the operator: %v", err)
 		}
+		if _, _, err := b.keys.Rotate(ctx, owner, program.ID, access.MaxOverlap); !isGuarded(err) {
+			t.Errorf("a rotation of another key: %v", err)
+		}
 		if _, _, err := b.keys.Rotate(ctx, owner, b.owner.ID, 0); err != nil {
-			t.Errorf("a rotation: %v", err)
+			t.Errorf("a rotation of the own key: %v", err)
 		}
 	})
 }
 
-// TestMaxApprovals bounds the open requests of a merchant.
+// TestMaxApprovals bounds the open requests of a merchant, and of a person or key.
 func TestMaxApprovals(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
@@ -384,7 +408,15 @@ func TestMaxApprovals(t *testing.T) {
 		b.join("bob", access.Finance)
 		b.want(access.ApprovalPolicy{People: 2})
 		for n := range access.MaxApprovals {
-			b.ask(b.refund(uint64(n + 1)))
+			a := b.refund(uint64(n + 1))
+			a.By.Name = fmt.Sprint("shop ", n/access.MaxApprovalsOf)
+			b.ask(a)
+			if a.Amount = invoice.NewAmount(1_000); n == access.MaxApprovalsOf-1 {
+				a.Subject = "one more"
+				if _, err := b.request(a); !errors.Is(err, access.ErrTooManyApprovals) {
+					t.Errorf("one more of a key: %v", err)
+				}
+			}
 		}
 		if _, err := b.request(b.refund(1_000)); !errors.Is(err, access.ErrTooManyApprovals) {
 			t.Errorf("one more: %v", err)

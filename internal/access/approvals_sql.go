@@ -82,10 +82,9 @@ func setApprovalState(ctx context.Context, tx *db.Tx, id string, state ApprovalS
 	return err
 }
 
-// useApproval stores that the action of a request is made, and reports whether the request was neither refused nor used.
-// The caller has counted its votes.
+// useApproval stores that the action of a request is made, and reports whether the request was approved and not used.
 func useApproval(ctx context.Context, tx *db.Tx, id string, now time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND "+isOpen+" AND expires_at > $2", id, now.Unix())
+	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND state = 'approved' AND used_at IS NULL AND expires_at > $2", id, now.Unix())
 	return n == 1, err
 }
 

@@ -83,7 +83,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 // attributeByHand attributes a payment under the lock of its chain. If the payment cannot be attributed, it returns an
 // error of AttributeManually before it changes anything.
 func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p *PaymentRow, m ManualAttribution) error {
-	inv, err := s.wantAttributable(ctx, tx, out, *p, m.InvoiceID, m.MerchantID)
+	inv, err := s.wantAttributable(ctx, tx, out, *p, m)
 	if err != nil {
 		return err
 	}
@@ -94,15 +94,15 @@ func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p
 	return s.attributeTo(ctx, tx, out, invoice.ByHand, p, inv, m)
 }
 
-// wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator
-// if merchantID is empty, and uses up its approval. Otherwise it returns an error of AttributeManually.
-func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID, merchantID string) (inv invoice.Invoice, err error) {
+// wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator,
+// and uses up its approval. Otherwise it returns an error of AttributeManually.
+func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, m ManualAttribution) (inv invoice.Invoice, err error) {
 	if err := checkAttributable(ctx, tx, p.Payment); err != nil {
 		return inv, err
 	}
-	inv, err = NewReader(tx).Invoice(ctx, invoiceID)
+	inv, err = NewReader(tx).Invoice(ctx, m.InvoiceID)
 	switch {
-	case errors.Is(err, db.ErrNotFound), err == nil && merchantID != "" && inv.MerchantID != merchantID:
+	case errors.Is(err, db.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
 		return inv, &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
 	case err != nil:
 		return inv, err
@@ -111,10 +111,10 @@ func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, 
 			Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 		}
 	}
-	if err := s.wantUse(ctx, tx, p, invoice.ActAttribute, merchantID); err != nil {
+	if err := s.wantUse(ctx, tx, p, invoice.ActAttribute, m.MerchantID); err != nil {
 		return inv, err
 	}
-	return inv, s.wantAttributionApproval(ctx, tx, out, p, invoiceID)
+	return inv, s.wantAttributionApproval(ctx, tx, out, p, m.InvoiceID, m.Note)
 }
 
 // sees reports whether a merchant may see a payment. The empty merchant is the operator.

@@ -22,7 +22,7 @@ type paymentSubject struct {
 	Currency  string `json:"currency"`
 	Amount    string `json:"amount"`        // in minor units
 	Sum       string `json:"sum,omitempty"` // of the payment's refunds, with this one
-	To        string `json:"to,omitempty"` // or AskPayer
+	To        string `json:"to,omitempty"`  // or AskPayer
 	Reason    string `json:"reason,omitempty"`
 }
 

@@ -108,7 +108,7 @@ const maxRefunding = 100
 // while a rule may still attribute the payment, because a dismissed payment is not attributed.
 func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item InboxItem, req DecisionRequest) error {
 	if req.Outcome == invoice.Attributed {
-		_, err := s.wantAttributable(ctx, tx, out, item.Payment, req.InvoiceID, req.MerchantID)
+		_, err := s.wantAttributable(ctx, tx, out, item.Payment, ManualAttribution{InvoiceID: req.InvoiceID, MerchantID: req.MerchantID, Note: req.Reason})
 		return err
 	}
 	if req.Kind == invoice.ItemQuarantined {

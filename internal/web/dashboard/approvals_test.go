@@ -83,7 +83,7 @@ func TestApprovals(t *testing.T) {
 		p.votes(policy.path, "approve").want(t, http.StatusOK)
 	}
 	invited := ada.submit(ada.get("/dashboard/keys/new?for=person"), "/dashboard/keys", url.Values{"name": {"Puppet"}, "email": {"sock@example.com"}, "role": {"finance"}})
-	invited.want(t, http.StatusOK, "New person who may approve", "sock@example.com", "attribution:write")
+	invited.want(t, http.StatusOK, "New person", "sock@example.com", "attribution:write")
 	for _, p := range []*person{ada, bob} {
 		p.votes(invited.path, "approve").want(t, http.StatusOK)
 	}
@@ -128,7 +128,7 @@ func TestApprovedActions(t *testing.T) {
 	approved(defaults, "Default settlement addresses").want(t, http.StatusOK, "Default settlement addresses")
 
 	cleared := ada.submit(ada.get("/dashboard/settings"), "/dashboard/settings/defaults", url.Values{"chainKey": {house}, "address": {""}})
-	approved(cleared, "Default settlement addresses –").want(t, http.StatusOK)
+	approved(cleared, "Default settlement addresses − house").want(t, http.StatusOK)
 	var cafe apitypes.MerchantResponse
 	w.operator.api("GET", "/api/merchants/cafe", nil, &cafe)
 	if m := cafe.Merchant; len(m.DefaultAddresses) > 0 && m.PendingDefaultAddresses == nil {
