@@ -273,18 +273,8 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 		return d.showPrepared(w, r, made)
 	case kind == apitypes.ApprovalOfMember:
 		return d.invite(w, r, keyForm{For: forPerson, Name: a.Name, Email: a.Email, Role: a.role()})
-	case kind == apitypes.ApprovalOfKey && a.Replaces != "":
-		var made apitypes.KeySecretResponse
-		if err := d.service.send(ctx, http.MethodPost, id("/api/keys", a.Replaces)+"/rotate", apitypes.RotateKeyRequest{}, &made); err != nil {
-			return err
-		}
-		return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: true})
 	case kind == apitypes.ApprovalOfKey:
-		var made apitypes.KeySecretResponse
-		if err := d.service.send(ctx, http.MethodPost, "/api/keys", apitypes.CreateKeyRequest{Name: a.Name, Scopes: strings.Fields(a.Scopes), ExpiresAt: a.ExpiresAt}, &made); err != nil {
-			return err
-		}
-		return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret})
+		return d.makeApprovedKey(w, r, a)
 	case kind == apitypes.ApprovalOfPolicy:
 		return d.changePolicy(w, r, a.Policy.ApprovalPolicy)
 	case kind == apitypes.ApprovalOfAddresses:
@@ -293,6 +283,19 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 		return errNotFound
 	}
 	return nil
+}
+
+// makeApprovedKey makes the key of an approved request, and shows its secret.
+func (d *Dashboard) makeApprovedKey(w http.ResponseWriter, r *http.Request, a action) error {
+	path, asked := "/api/keys", any(apitypes.CreateKeyRequest{Name: a.Name, Scopes: strings.Fields(a.Scopes), ExpiresAt: a.ExpiresAt})
+	if a.Replaces != "" {
+		path, asked = id("/api/keys", a.Replaces)+"/rotate", apitypes.RotateKeyRequest{}
+	}
+	var made apitypes.KeySecretResponse
+	if err := d.service.send(r.Context(), http.MethodPost, path, asked, &made); err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: a.Replaces != ""})
 }
 
 // addresses returns the change of addresses.
