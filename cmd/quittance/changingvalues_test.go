@@ -2,6 +2,8 @@ package main
 
 import (
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
@@ -60,7 +62,7 @@ func within(base values, all ...values) []changeStep {
 // another database.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
-	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), screeningChanges(), providerChanges(), chainChanges(s), writerChanges()} {
+	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), screeningChanges(s.T), providerChanges(), chainChanges(s), writerChanges()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -179,15 +181,18 @@ func mailChanges(secrets *changingSecrets) map[string][]changeStep {
 	}
 }
 
-func screeningChanges() map[string][]changeStep {
-	hook := values{"screening.url": "https://screening.example.com/ask", "screening.secretEnv": "SECRET", "screening.mode": "open"}
-	off := values{"screening.url": nil, "screening.secretEnv": nil, "screening.mode": nil}
+// screeningChanges has a hook that accepts, so that the payments of the steps count.
+func screeningChanges(tb testing.TB) map[string][]changeStep {
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"verdict":"accept"}`)) }))
+	tb.Cleanup(hook.Close)
+	base := values{"screening.url": hook.URL, "screening.secretEnv": "SECRET", "screening.mode": "open", "webhooks.allow": []string{"127.0.0.0/8"}}
+	off := values{"screening.url": nil, "screening.secretEnv": nil, "screening.mode": nil, "webhooks.allow": nil}
 	return map[string][]changeStep{
-		"screening.url":       within(hook, nil, values{"screening.url": "https://screening.example.com/other"}, off),
-		"screening.mode":      within(hook, nil, values{"screening.mode": "closed"}, off),
-		"screening.patience":  within(hook, values{"screening.patience": "1m"}, values{"screening.patience": "24h"}, nil),
-		"screening.secretEnv": within(hook, nil, values{"screening.secretEnv": "SECRET2"}, off),
-		"screening.secretFile": within(hook, values{"screening.secretEnv": nil, "screening.secretFile": "secret"},
+		"screening.url":       within(base, nil, values{"screening.url": hook.URL + "/other"}, off),
+		"screening.mode":      within(base, nil, values{"screening.mode": "closed"}, off),
+		"screening.patience":  within(base, values{"screening.patience": "1m"}, values{"screening.patience": "24h"}, nil),
+		"screening.secretEnv": within(base, nil, values{"screening.secretEnv": "SECRET2"}, off),
+		"screening.secretFile": within(base, values{"screening.secretEnv": nil, "screening.secretFile": "secret"},
 			values{"screening.secretEnv": nil, "screening.secretFile": "secret2"}),
 	}
 }

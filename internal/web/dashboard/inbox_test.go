@@ -198,16 +198,16 @@ func TestInboxInNavigation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	maria, globex := w.person("acme", access.Finance), w.person("globex", access.Finance)
-	maria.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Payments")
+	maria.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Approvals Payments")
 	w.invoice("acme", nil)
 	w.payment("4700000")
 	w.payment("4600000")
 	for _, path := range []string{"/dashboard", "/dashboard/inbox", "/dashboard/invoices", "/dashboard/statement", "/dashboard/invoices/new"} {
-		maria.get(path).want(t, http.StatusOK, "Inbox 2 Payments")
+		maria.get(path).want(t, http.StatusOK, "Inbox 2 Approvals Payments")
 	}
-	maria.get("/dashboard/invoices/inv_none").want(t, http.StatusNotFound, "Inbox Payments") // the database may fail
-	w.operator.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusOK, "Inbox 2 Payments")
-	globex.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Payments")
+	maria.get("/dashboard/invoices/inv_none").want(t, http.StatusNotFound, "Inbox Approvals Payments") // the database may fail
+	w.operator.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusOK, "Inbox 2 Approvals Payments")
+	globex.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Approvals Payments")
 	blind := w.person("acme", access.NewScopes(access.InvoicesRead))
 	if words := blind.get("/dashboard/invoices").want(t, http.StatusOK).words(); strings.Contains(words, "Inbox") {
 		t.Errorf("a person who may not see payments sees\n%s", words)
