@@ -1,6 +1,9 @@
 package invoice
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Screening is the state of a payment's screening: an operator's hook is asked about the payer before the payment
 // counts. It is empty if the payment is not screened.
@@ -39,7 +42,7 @@ const MaxScreeningReason = 200
 // ValidScreeningReason reports whether a hook's reason can be stored: printable text of limited length, or none.
 func ValidScreeningReason(reason string) bool {
 	return reason == strings.ToValidUTF8(reason, "") && len([]rune(reason)) <= MaxScreeningReason &&
-		!strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' || r == 0x7f })
+		!strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 // IsFinal reports whether the payment's block is final: the chain is not asked about it again.

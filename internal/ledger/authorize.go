@@ -260,7 +260,7 @@ func (ch *Changes) authorize(e *entry, p invoice.Payment) {
 		return
 	}
 	made := ""
-	if e.bound.InvoiceID == p.InvoiceID && e.bound.IsMadeBy(e.Transfer) {
+	if (e.bound.InvoiceID == p.InvoiceID || p.Screening == invoice.ScreeningRejected) && e.bound.IsMadeBy(e.Transfer) {
 		made = p.ID
 	}
 	if made != e.bound.PaymentID {

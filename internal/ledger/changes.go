@@ -86,13 +86,18 @@ func (ch *Changes) setPayment(p PaymentRow) {
 	ch.ofInvoice[p.InvoiceID][p.ID] = true
 }
 
-// put replaces a payment and marks it to be written.
-func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
-	ch.replace(was, p.Payment)
+// keep replaces a payment without a change of its invoice's sums in time, and marks it to be written.
+func (ch *Changes) keep(p PaymentRow) {
 	if !ch.isUnsaved[p.ID] {
 		ch.isUnsaved[p.ID] = true
 		ch.unsaved = append(ch.unsaved, p.ID)
 	}
+	ch.setPayment(p)
+}
+
+// put replaces a payment and marks it to be written.
+func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
+	ch.replace(was, p.Payment)
 	if was.ID != "" && was.InvoiceID != p.InvoiceID {
 		ch.effects.reattributed, ch.returning = append(ch.effects.reattributed, p.ID), append(ch.returning, p.ID)
 	}
@@ -100,7 +105,7 @@ func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 		ch.effects.minedAgain = append(ch.effects.minedAgain, p.ID)
 	}
 	ch.effects.found = ch.effects.found || p.Attributed() && (was.ID == "" || was.Status == invoice.Orphaned)
-	ch.setPayment(p)
+	ch.keep(p)
 	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	ch.ofPair[pair] = append(ch.ofPair[pair], p.ID)
 	if set, ok := ch.refundable[pair]; ok {

@@ -46,8 +46,8 @@ func isNamed(ctx context.Context, q db.Querier, inv invoice.Invoice, from uint64
 }
 
 const (
-	// unattributed selects payments that have no invoice and that no person dismissed.
-	unattributed = `invoice_id IS NULL AND status <> 'orphaned' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
+	// unattributed selects payments that have no invoice and that no person dismissed or rejected.
+	unattributed = `invoice_id IS NULL AND status <> 'orphaned' AND coalesce(screening, '') <> 'rejected' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
 	// unattributedSince selects those to an address in blocks from a number on.
 	unattributedSince = "to_address = $1 AND chain_key = $2 AND block_number >= $3 AND " + unattributed
 	// isDecided leaves out those that wait for older blocks.

@@ -75,7 +75,12 @@ func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, p Pa
 	if err != nil {
 		return err
 	}
+	past, err := lostPast(ctx, tx, p.ChainKey)
+	if err != nil {
+		return err
+	}
 	ch, err := change(ctx, tx, s.scope(p.ChainKey, cur), func(ch *Changes) {
+		ch.lostPast = past
 		ch.screen(p, to, reason, cur.Indexed.Number-cur.Confirmed.Number)
 	})
 	if err != nil {
@@ -84,31 +89,40 @@ func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, p Pa
 	if err := s.save(ctx, tx, out, ch); err != nil {
 		return err
 	}
+	// An invoice that the payment covered did not become void when it ended in a lost past.
+	if left := ch.byID[p.InvoiceID]; to == invoice.ScreeningRejected && left.EndedInLostPast() {
+		if err := markClosed(ctx, tx, left.CommitmentID, true); err != nil {
+			return err
+		}
+	}
 	return AddToDeposits(ctx, tx, ch.confirmed, nil)
 }
 
-// screen changes the screening of a payment. A rejected payment leaves its invoice. unfinal is how many of the chain's
-// newest blocks are not final.
+// screen changes the screening of a payment. A rejected payment leaves its invoice. Another one stays in the sums in
+// time, so that the other payments of its invoice are not read. unfinal is how many of the chain's newest blocks are not
+// final.
 func (ch *Changes) screen(p PaymentRow, to invoice.Screening, reason string, unfinal uint64) {
 	was := p.Payment
 	p.Screening, p.ScreeningReason, p.ScreeningSince = to, reason, time.Time{}
+	if p.Status == invoice.Held && !to.Holds() {
+		p.Status, p.ConfirmedAt = invoice.Confirmed, ch.chain.now
+	}
 	if to == invoice.ScreeningRejected {
-		if ch.isUndecided(p.ID) {
-			ch.undecided[p.ID] = false
-		}
 		p.Payment = p.WithAttribution(invoice.Attribution{})
 		if was.Attributed() {
 			ch.moveRefunds(was, p.Payment)
+			ch.effects.unattributed = append(ch.effects.unattributed, p.Payment)
 		}
+		ch.put(was, p)
+	} else {
+		ch.keep(p)
 	}
-	if p.Status == invoice.Held && !to.Holds() {
-		p.Status, p.ConfirmedAt = invoice.Confirmed, ch.chain.now
+	if p.Status != was.Status {
 		ch.confirmed = append(ch.confirmed, p.Payment)
-	}
-	ch.put(was, p)
-	// An invoice that ended in a lost past was paid there, before its payments were refunded.
-	if len(ch.confirmed) > 0 && p.Attributed() && ch.invoice(p.InvoiceID).EndedInLostPast() {
-		ch.settleInOrder([]string{p.InvoiceID}, unfinal)
+		// An invoice was paid in a lost past if its payments were final there before they were refunded.
+		if p.Attributed() && (ch.lostPast.has(p.BlockNumber) || ch.invoice(p.InvoiceID).EndedInLostPast()) {
+			ch.settleInOrder([]string{p.InvoiceID}, unfinal)
+		}
 	}
 	ch.finish()
 }

@@ -213,6 +213,9 @@ func TestQuarantine(t *testing.T) {
 		_, err = w.UndoDecision(w.operator(), decision.ID, "")
 		wantErr(t, "undone", err, ledger.ErrScreened)
 		p = w.payment(paying)
+		if !slices.Equal(w.unattributedIDs, []string{p.ID}) {
+			t.Errorf("announced as payments without an invoice: %v", w.unattributedIDs)
+		}
 		_, err = w.attribute(p, inv)
 		wantErr(t, "attributed by hand", err, ledger.ErrRejected)
 		if p.InOtherCurrency() || !slices.Equal(w.unattributed(), []string{p.ID}) || w.only(invoice.ItemUnattributed).Payment.ID != p.ID {
@@ -373,37 +376,6 @@ func TestLeaseScreenings(t *testing.T) {
 		}
 		if overdue, err = w.OverdueScreenings(t.Context(), at(start)); err != nil || len(overdue) != 0 {
 			t.Errorf("%d are overdue in the second in which they came: %v", len(overdue), err)
-		}
-	})
-}
-
-// TestScreeningTurns: a payment about which a call failed keeps its turn before payments that came later.
-func TestScreeningTurns(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.screening(t)
-		inv := w.create()
-		tag := invoice.Evidence{Calldata: inv.CommitmentID}
-		first := tagged(w.pay(invoice.NewAmount(500_000)), tag)
-		w.mine(start+10, first)
-		if due, _, err := w.LeaseScreenings(t.Context()); err != nil || len(due) != 1 {
-			t.Fatalf("%d are due: %v", len(due), err)
-		}
-		for range 2 {
-			w.seconds.Add(9)
-			var dust []invoice.Transfer
-			for range 8 {
-				dust = append(dust, tagged(w.pay(invoice.NewAmount(1)), tag))
-			}
-			w.mine(w.head().Time.Unix()+1, dust...)
-		}
-		due, _, err := w.LeaseScreenings(t.Context())
-		w.must(err)
-		later, _, err := w.LeaseScreenings(t.Context())
-		w.must(err)
-		is := func(p ledger.PaymentRow) bool { return p.ID == w.payment(first).ID }
-		if slices.ContainsFunc(due, is) || !slices.ContainsFunc(later, is) {
-			t.Errorf("of the payments after 9, 10 and 18 s, the second one was not asked about as the ninth")
 		}
 	})
 }

@@ -105,13 +105,13 @@ const maxRefunding = 100
 
 // wantFree returns a *UsedError unless a person may decide about an item, and uses up the approval of an attribution. The
 // payment must have no other use, and the payments of an underpaid invoice must not be on their way back. It returns ErrUndecided
-// while a rule may still attribute the payment, because a dismissed payment is not attributed.
+// while a rule may still attribute the payment, because a dismissed or rejected payment is not attributed.
 func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item InboxItem, req DecisionRequest) error {
 	if req.Outcome == invoice.Attributed {
 		_, err := s.wantAttributable(ctx, tx, out, item.Payment, ManualAttribution{InvoiceID: req.InvoiceID, MerchantID: req.MerchantID, Note: req.Reason})
 		return err
 	}
-	if req.Kind == invoice.ItemQuarantined {
+	if req.Outcome == invoice.Released {
 		return nil
 	}
 	if item.Payment.ID != "" {
@@ -119,6 +119,9 @@ func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item Inb
 			return err
 		} else if undecided {
 			return ErrUndecided
+		}
+		if req.Kind == invoice.ItemQuarantined {
+			return nil
 		}
 		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -129,30 +128,38 @@ func (w *Worker) round(ctx context.Context) (more bool, err error) {
 // screen asks the hook about payments, and records the verdicts. If the call about a payment fails, the mode decides
 // once the patience is over. answered reports whether a call had a valid answer.
 func (w *Worker) screen(ctx context.Context, due []ledger.PaymentRow) (answered bool, err error) {
-	errs, failures := make([]error, len(due)), make([]error, len(due))
+	type answer struct {
+		verdict invoice.Screening
+		reason  string
+		err     error
+	}
+	answers := make([]answer, len(due))
 	var group sync.WaitGroup
 	for i, p := range due { // not more than MaxInFlight
 		group.Go(func() {
-			verdict, reason, err := w.conf.Hook.ask(ctx, p)
-			switch {
-			case ctx.Err() != nil: // the service stops
-			case err == nil:
-				errs[i] = w.record(ctx, p, verdict, reason, string(verdict))
-			default:
-				failures[i] = err
-				w.conf.Metrics.failures.Inc()
-				if w.hasWaited(p) >= w.conf.Patience {
-					errs[i] = w.record(ctx, p, w.conf.Fallback, invoice.ReasonNoAnswer, noAnswer)
-				}
-			}
+			a := &answers[i]
+			a.verdict, a.reason, a.err = w.conf.Hook.ask(ctx, p)
 		})
 	}
 	group.Wait()
-	if failed := slices.DeleteFunc(failures, func(err error) bool { return err == nil }); ctx.Err() == nil && len(due) > 0 {
-		answered = len(failed) < len(due)
-		w.report(!answered, failed)
+	if ctx.Err() != nil || len(due) == 0 {
+		return false, ctx.Err() // the service stops
 	}
-	return answered, errors.Join(errs...)
+	var failed []error
+	for i, a := range answers { // in the chain's order, which costs the ledger least
+		if a.err == nil {
+			err = errors.Join(err, w.record(ctx, due[i], a.verdict, a.reason, string(a.verdict)))
+			continue
+		}
+		failed = append(failed, a.err)
+		w.conf.Metrics.failures.Inc()
+		if w.hasWaited(due[i]) >= w.conf.Patience {
+			err = errors.Join(err, w.record(ctx, due[i], w.conf.Fallback, invoice.ReasonNoAnswer, noAnswer))
+		}
+	}
+	answered = len(failed) < len(due)
+	w.report(!answered, failed)
+	return answered, err
 }
 
 // report logs failures of the hook, while none of its calls succeeds only the first ones.

@@ -226,6 +226,7 @@ func TestFailingHooks(t *testing.T) {
 		"no verdict":          answering(200, `{}`),
 		"long reason":         answering(200, `{"verdict":"accept","reason":"`+strings.Repeat("é", 201)+`"}`),
 		"line in reason":      answering(200, `{"verdict":"accept","reason":"a\nb"}`),
+		"order in reason":     answering(200, `{"verdict":"accept","reason":"a\u202eb"}`),
 		"number as reason":    answering(200, `{"verdict":"accept","reason":1}`),
 		"huge":                answering(200, `{"verdict":"accept"}`+strings.Repeat(" ", MaxAnswer)),
 		"cut off": func(w http.ResponseWriter, _ *http.Request) {
