@@ -154,7 +154,9 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 		amount = "result.unmatched.over"
 	}
 	v := s.result(warn, "result.unmatched.headline", s.say(amount, said)).next(s.contactNext())
-	v.Claimable = &p
+	if p.Screening != invoice.ScreeningRejected {
+		v.Claimable = &p
+	}
 	switch {
 	case amount == "status.arrived" && d.Payable():
 		v.Text = append(v.Text, s.say("result.unmatched.unnamed", nil)...)

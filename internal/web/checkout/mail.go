@@ -103,15 +103,19 @@ func (s pageInput) mailable(m mailer.Mail) error {
 	if m.Hours != 0 && !strings.EqualFold(m.Recipient, s.invoice.Details.Customer.Email) {
 		return mailer.ErrUnwanted
 	}
+	unconfirmed := slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.IsUnconfirmed() && !s.invoice.IsDust(p) })
 	switch s.state() {
 	case waiting, partial:
-		if slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.IsUnconfirmed() && !s.invoice.IsDust(p) }) || m.Hours > 0 {
+		if unconfirmed || m.Hours > 0 {
 			return mailer.ErrLater
 		}
 		return nil
 	case seen, unknown, checking:
 		return mailer.ErrLater
 	case expired:
+		if unconfirmed { // the operator decides about it
+			return mailer.ErrLater
+		}
 		if m.Hours > 0 && s.invoice.Exception == "" {
 			return nil
 		}
