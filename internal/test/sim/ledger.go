@@ -144,7 +144,7 @@ func (o *order) refunding() *big.Int {
 
 func (o *order) account(all []transfer) balance {
 	a := balance{due: new(big.Int), mayDue: new(big.Int), all: new(big.Int), mayAll: new(big.Int), back: new(big.Int), mayBack: new(big.Int)}
-	now, may := new(big.Int).Neg(o.doubtful(all)), new(big.Int) // covered at the time, less refunds
+	now, may := new(big.Int).Neg(o.suspect(all)), new(big.Int) // covered at the time, less refunds
 	returned := o.returned()
 	for _, t := range all {
 		if o.isRefund(t) {
@@ -175,8 +175,8 @@ func (o *order) account(all []transfer) balance {
 	return a
 }
 
-// doubtful returns the most that is refunded from some time on, or seems to be.
-func (o *order) doubtful(all []transfer) *big.Int {
+// suspect returns the most that is refunded from some time on, or seems to be.
+func (o *order) suspect(all []transfer) *big.Int {
 	sum := new(big.Int)
 	if o.early {
 		sum.Set(o.refunding())
