@@ -1474,7 +1474,7 @@ CREATE TABLE deposit_balances (
     received  TEXT COLLATE "C" NOT NULL CHECK (length(received) BETWEEN 1 AND 78 AND trim(received, '0123456789') = ''),
     -- sum of the confirmed sweeps
     swept     TEXT COLLATE "C" NOT NULL CHECK (length(swept) BETWEEN 1 AND 78 AND trim(swept, '0123456789') = ''),
-    -- received less swept, or 0
+    -- sum of the confirmed payments after the newest confirmed sweep
     unswept   TEXT COLLATE "C" NOT NULL CHECK (length(unswept) BETWEEN 1 AND 78 AND trim(unswept, '0123456789') = ''),
     -- block time, in Unix seconds, of a payment since which unswept is more than 0; null while it is 0
     since     BIGINT CHECK ((since IS NULL) = (unswept = '0')),
