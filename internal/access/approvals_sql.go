@@ -54,6 +54,11 @@ func (q Reader) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, er
 	return db.QueryAll(ctx, q, approvalTable.Scan, approvalTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
+// CountOpenApprovals returns how many requests of a merchant can be approved or used at a time.
+func (q Reader) CountOpenApprovals(ctx context.Context, merchantID string, at time.Time) (int, error) {
+	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM approvals WHERE merchant_id = $1 AND "+isOpen+" AND expires_at > $2", merchantID, at.Unix())
+}
+
 // openApproval returns the open request for approval of an action, or ErrNotFound.
 func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind ApprovalKind, hash string, now time.Time) (Approval, error) {
 	return db.QueryRow(ctx, tx, approvalTable.Scan, approvalTable.Select()+

@@ -123,6 +123,14 @@ func (m *SessionManager) ApprovalPolicy(ctx context.Context, by Principal, merch
 	return approvalPolicy(ctx, m.cfg.Store, merchantID, "")
 }
 
+// OpenApprovals returns how many requests for approval are open of a merchant that the principal sees.
+func (m *SessionManager) OpenApprovals(ctx context.Context, by Principal, merchantID string) (int, error) {
+	if !by.Sees(merchantID) {
+		return 0, db.ErrNotFound
+	}
+	return NewReader(m.cfg.Store).CountOpenApprovals(ctx, merchantID, m.now())
+}
+
 // SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
 // It ends the open invitations that it guards, and the former one did not. Guarded addresses need a list of allowed ones,
 // because without it each invoice names its address. Errors are db.ErrNotFound, *ScopeError, *invoice.FieldError and *ApprovalRequiredError.

@@ -38,7 +38,7 @@ func TestApprovals(t *testing.T) {
 	}
 
 	prepare := "/dashboard/payments/" + payment + "/refund"
-	asked := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"200"}, "reason": {"returned"}}).want(t, http.StatusOK, "Refund", "200", "returned", "0 of 2 have approved", "Ada")
+	asked := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"200"}, "reason": {"returned"}}).want(t, http.StatusOK, "Refund", "200", "returned", "0 of 2 have approved", "Ada", "Approvals 1 Payments")
 	page := asked.path
 	if !strings.HasPrefix(page, "/dashboard/approvals/apr_") {
 		t.Fatalf("the refund leads to %s", page)

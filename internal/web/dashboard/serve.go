@@ -164,15 +164,22 @@ type page struct {
 // render answers with a page in the language of the visit. It executes the template of the file before
 // it writes the response. title is the id of a text.
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
-	if v := visitOf(r); v.Can(access.PaymentsRead) {
+	v := visitOf(r)
+	if v.Can(access.PaymentsRead) {
 		if _, err := d.inboxCounts(r.Context(), v); err != nil { // a secret is shown only once
 			d.cfg.Logger.WarnContext(r.Context(), "count inbox", "err", err)
+		}
+	}
+	if v.merchant != "" && v.Can(access.EventsRead) {
+		var err error
+		if v.approvals, err = d.cfg.Sessions.OpenApprovals(r.Context(), v.principal, v.merchant); err != nil {
+			d.cfg.Logger.WarnContext(r.Context(), "count approvals", "err", err)
 		}
 	}
 	return d.write(w, r, status, file, title, body)
 }
 
-// write is render without counting the inbox, unless the page has counted it.
+// write is render without counts in the navigation, unless the page has counted.
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	v := visitOf(r)
 	templates := templatesIn(v.text, v.Zone())

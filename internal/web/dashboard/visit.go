@@ -35,6 +35,8 @@ type visit struct {
 	plays    bool                // the person may play scenarios
 	chains   map[string]chain.Chain
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
+	// approvals is how many requests for approval are open.
+	approvals int
 }
 
 // Can reports whether the person has a scope. It is for templates.
@@ -323,8 +325,11 @@ func (v *visit) Sections() []section {
 	for _, s := range sections {
 		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) && (s.path != pathScenarios || v.plays) {
 			entry := section{Text: s.text, Address: v.Link(s.path), Here: v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")}
-			if s.path == pathInbox {
+			switch s.path {
+			case pathInbox:
 				entry.Count = shortCount(v.counts)
+			case pathApprovals:
+				entry.Count = shortCount([]apitypes.InboxCount{{Count: v.approvals}})
 			}
 			all = append(all, entry)
 		}
