@@ -45,9 +45,10 @@ func Start(t testing.TB, o WorldOptions) *World {
 	ready := make(chan *dev.World, 1)
 	ended := make(chan error, 1)
 	var running sync.WaitGroup
+	dir := t.TempDir() // removed after the world has ended, since cleanups run in reverse order
 	running.Go(func() {
 		ended <- dev.Run(ctx, dev.Config{
-			Dir: t.TempDir(), Listen: "127.0.0.1:0", RPCListen: "127.0.0.1:0", BlockTime: o.BlockTime, NoGasless: o.NoGasless,
+			Dir: dir, Listen: "127.0.0.1:0", RPCListen: "127.0.0.1:0", BlockTime: o.BlockTime, NoGasless: o.NoGasless,
 			Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		}, func(w *dev.World) { ready <- w })
 	})
