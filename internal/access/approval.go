@@ -170,15 +170,17 @@ func WantApproval(ctx context.Context, tx *db.Tx, now time.Time, a GuardedAction
 		return nil, err
 	}
 	approvals, _, err := countApprovals(ctx, tx, found, now)
-	used := false
-	if err == nil && approvals >= found.Needed {
-		used, err = useApproval(ctx, tx, found.ID, now)
-	}
-	if err == nil && !used {
-		err = &ApprovalRequiredError{GuardedAction: a}
-	}
 	if err != nil {
 		return nil, err
+	}
+	used := false
+	if approvals >= found.Needed {
+		if used, err = useApproval(ctx, tx, found.ID, now); err != nil {
+			return nil, err
+		}
+	}
+	if !used {
+		return nil, &ApprovalRequiredError{GuardedAction: a}
 	}
 	return []Entry{NewEntry(ctx, now, Change{MerchantID: found.MerchantID, Action: ActionApprovalUse, Object: found.ID})}, nil
 }
