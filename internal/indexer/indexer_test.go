@@ -396,21 +396,30 @@ func TestFirstStartWithoutTag(t *testing.T) {
 }
 
 // TestFirstStartAfterInvoices expects the gap to begin with the first block that could hold a payment of an invoice
-// created while no node answered.
+// created while no node answered, also if the clock of the service is wrong or was moved.
 func TestFirstStartAfterInvoices(t *testing.T) {
 	for name, test := range map[string]struct {
-		since int64  // seconds after block 10
-		want  uint64 // first block of the gap; 0 without a gap
+		since               int64         // seconds from block 10 to the creation
+		atCreation, atStart time.Duration // how far the clock is ahead
+		want                uint64        // first block of the gap; 0 without a gap
 	}{
-		"as old as a block": {0, 10}, "a second younger": {1, 11}, "between": {chaintest.BlockSeconds - 1, 11},
-		"older than the chain": {-1_000_000, 1}, "younger than the line": {1_000_000, 0},
+		"as old as a block":      {want: 10},
+		"a second younger":       {since: 1, want: 11},
+		"between":                {since: chaintest.BlockSeconds - 1, want: 11},
+		"older than the chain":   {since: -1_000_000, want: 1},
+		"younger than the line":  {since: 1_000_000},
+		"clock ahead by a month": {atCreation: 720 * time.Hour, atStart: 720 * time.Hour, want: 10},
+		"clock moved back":       {atStart: -48 * time.Hour, want: 10},
+		"clock moved forward":    {atCreation: -chaintest.BlockSeconds * time.Second, want: 9},
 	} {
-		f := newFixture(t, func(c *Config) { c.Chain.StartBlock = nil })
+		var now time.Time
+		f := newFixture(t, func(c *Config) { c.Chain.StartBlock, c.Now = nil, func() time.Time { return now } })
 		f.chain.MineEmpty(9)
 		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 		f.chain.MineEmpty(10)
 		// The margin is subtracted as well.
-		f.ledger.waiting = new(time.Duration(f.chain.Head().Time-tenth.Time-test.since)*time.Second - startMargin)
+		f.ledger.first = time.Unix(int64(tenth.Time)+test.since, 0).Add(startMargin + test.atCreation)
+		now = time.Unix(int64(f.chain.Head().Time), 0).Add(test.atStart)
 		if _, err := f.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -17,9 +17,8 @@ type Ledger interface {
 	Genesis(ctx context.Context, chainKey string) (*invoice.Header, error)
 	// SetGenesis stores the oldest block of a chain, unless one is stored.
 	SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error
-	// SinceFirstInvoice returns the age of the first invoice of a chain that was never read. ok is false before the
-	// first invoice.
-	SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error)
+	// FirstInvoice returns when the first invoice of a chain was created. ok is false before the first invoice.
+	FirstInvoice(ctx context.Context, chainKey string) (createdAt time.Time, ok bool, err error)
 	// Registries returns the registries that count, except the configured one.
 	Registries(ctx context.Context, chainKey string) ([]invoice.Address, error)
 	// Start begins a chain that was never read: blocks up to at count as read and final, except for a gap of blocks

@@ -21,7 +21,7 @@ type record struct {
 // memory is a Ledger that keeps the contract of the real one, and records every breach of it by the indexer.
 type memory struct {
 	settlement map[invoice.Address]bool
-	waiting    *time.Duration    // age of the first invoice; nil without one
+	first      time.Time         // when the first invoice was created; zero without one
 	registries []invoice.Address // former registries
 
 	mu       sync.Mutex
@@ -119,11 +119,8 @@ func (m *memory) Registries(context.Context, string) ([]invoice.Address, error) 
 	return m.registries, nil
 }
 
-func (m *memory) SinceFirstInvoice(context.Context, string) (time.Duration, bool, error) {
-	if m.waiting == nil {
-		return 0, false, nil
-	}
-	return *m.waiting, true, nil
+func (m *memory) FirstInvoice(context.Context, string) (time.Time, bool, error) {
+	return m.first, !m.first.IsZero(), nil
 }
 
 func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address) (map[invoice.Address]bool, error) {

@@ -263,13 +263,14 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	return ix.adopt(ctx, cursor)
 }
 
-// startMargin is how much older than the first invoice a new chain's first block to read is.
-const startMargin = time.Hour
+// startMargin is how much older than the first invoice a new chain's first block to read is. A clock that was set in
+// the wrong time zone is wrong by up to 14 hours.
+const startMargin = 24 * time.Hour
 
 // start begins a new chain at the finalized height. Blocks above it are read next. Blocks below it become a gap, which
 // begins at the configured block or when the first invoice was created: invoices can be older than the first answer of
-// a node. That time is counted back from the chain's time, with a margin, because only the rate of the service's clock
-// is trusted. A node without a tagged block is an error: reading from block 0 would take years.
+// a node. The service's clock may have been moved since, or differ from the chain's. So that time is the older of what
+// the invoice holds and what is counted back from the chain's time, with a margin. A node without a tagged block is an error: reading from block 0 would take years.
 func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
 	if tag := ix.cfg.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
@@ -278,10 +279,13 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 	from := line + 1
 	if first := ix.cfg.Chain.StartBlock; first != nil {
 		from = min(from, max(*first, 1)) // block 0 holds no transactions
-	} else if waiting, ok, err := ix.cfg.Ledger.SinceFirstInvoice(ctx, ix.cfg.Chain.Key); err != nil {
+	} else if first, ok, err := ix.cfg.Ledger.FirstInvoice(ctx, ix.cfg.Chain.Key); err != nil {
 		return err
 	} else if ok {
-		older, err := blockBefore(ctx, n, line, t.head.Time.Add(-waiting-startMargin))
+		if counted := t.head.Time.Add(first.Sub(ix.cfg.Now())); counted.Before(first) {
+			first = counted
+		}
+		older, err := blockBefore(ctx, n, line, first.Add(-startMargin))
 		if err != nil {
 			return err
 		}

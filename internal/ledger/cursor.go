@@ -26,14 +26,14 @@ func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error)
 	return readAwaited(ctx, s.conf.Store, chainKey)
 }
 
-// SinceFirstInvoice returns how long ago the first invoice of a chain was
-// created, by the service's clock; ok is false before the first invoice.
-func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
+// FirstInvoice returns when the first invoice of a chain was created, by the service's clock at that
+// time; ok is false before the first invoice.
+func (s *Service) FirstInvoice(ctx context.Context, chainKey string) (createdAt time.Time, ok bool, err error) {
 	first, err := firstInvoice(ctx, s.conf.Store, chainKey)
 	if errors.Is(err, db.ErrNotFound) {
-		return 0, false, nil
+		return time.Time{}, false, nil
 	}
-	return max(0, s.conf.Now().Sub(first.CreatedAt)), err == nil, err
+	return first.CreatedAt, err == nil, err
 }
 
 // Start records a chain that is read for the first time. at is a final block;
