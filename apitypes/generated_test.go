@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraTypesAreFresh generates the types again and compares them with the file.
@@ -17,9 +19,7 @@ func TestExtraTypesAreFresh(t *testing.T) {
 		t.Fatalf("%v: %s", err, &problems)
 	}
 	got, err := os.ReadFile("types.gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("types.gen.go is not what openapi.yaml gives: run make generate")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -36,9 +37,7 @@ func TestExtraLint(t *testing.T) {
 func TestExtraCaddyfile(t *testing.T) {
 	t.Parallel()
 	caddy, err := testdeps.Unpacked(t.Context(), "deploy", "caddy", "caddy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cmd := exec.Command(caddy, "validate", "--adapter", "caddyfile", "--config", "compose/Caddyfile")
 	cmd.Env = append(os.Environ(), "DOMAIN=pay.example.com", "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -46,27 +45,20 @@ func TestExtraCaddyfile(t *testing.T) {
 	}
 }
 
-// TestExtraUnit verifies the unit with systemd, and its rated confinement: at most 1.5 of 10 points of
-// exposure.
+// TestExtraUnit verifies the unit with systemd, and its rated confinement: at most 1.5 of 10 points of exposure.
 func TestExtraUnit(t *testing.T) {
 	t.Parallel()
 	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	raw, err := os.ReadFile("systemd/quittance.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	// The program need not be installed.
 	const command = "ExecStart=/usr/local/bin/quittance "
 	if !strings.Contains(string(raw), command) {
 		t.Fatalf("the unit lacks %s", command)
 	}
 	unit := filepath.Join(t.TempDir(), "quittance.service")
-	if err := os.WriteFile(unit, []byte(strings.Replace(string(raw), command, "ExecStart=/bin/true ", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(unit, []byte(strings.Replace(string(raw), command, "ExecStart=/bin/true ", 1)), 0o600))
 	for _, args := range [][]string{{"verify", "--man=no", unit}, {"security", "--offline=true", "--threshold=15", unit}} {
 		out, err := exec.Command(systemd, args...).CombinedOutput()
 		if err != nil || args[0] == "verify" && len(out) > 0 {

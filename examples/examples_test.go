@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.
 const maxLines = 20
 
-// TestExtraReadmeProgram builds the README's program, pays its invoice, and waits until it has
-// handled the webhook.
+// TestExtraReadmeProgram builds the README's program, pays its invoice, and waits until it has handled the webhook.
 func TestExtraReadmeProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,9 +30,7 @@ func TestExtraReadmeProgram(t *testing.T) {
 	if same, err := os.ReadFile("quickstart/main.go"); err != nil || string(same) != text {
 		t.Errorf("examples/quickstart/main.go is not the README's program (%v)", err)
 	}
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(source, []byte(text), 0o600))
 	program := filepath.Join(dir, "program")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -40,9 +38,7 @@ func TestExtraReadmeProgram(t *testing.T) {
 	world := devtest.Start(t)
 	address := devtest.FreeAddress(t)
 	_, secret, err := world.Operator.PutWebhook(t.Context(), world.Info.Merchant.ID, "http://"+address+"/webhooks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	variables := []string{"QUITTANCE_URL=" + world.Info.BaseURL, "QUITTANCE_API_KEY=" + world.Info.Merchant.Key, "WEBHOOK_SECRET=" + secret, "ADDR=" + address}
 	start := func(variables ...string) *devtest.Program {
 		cmd := exec.CommandContext(t.Context(), program)
@@ -72,9 +68,7 @@ func TestExtraQuickstart(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	for _, name := range []string{"API_PORT", "SHOP_PORT"} {
 		_, port, err := net.SplitHostPort(devtest.FreeAddress(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		cmd.Env = append(cmd.Env, name+"="+port)
 	}
 	out, err := cmd.CombinedOutput()

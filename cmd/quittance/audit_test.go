@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // auditConfig writes a configuration with a database, and returns its path.
@@ -21,9 +22,7 @@ func auditConfig(t *testing.T, database string) string {
 	text := "listen: 127.0.0.1:1\ndatabase: " + database + "\nmerchants: [{id: cafe}]\nmasterKeyEnv: AUDIT_MASTER_KEY\n" +
 		"chains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n"
 	t.Setenv("AUDIT_MASTER_KEY", "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -38,9 +37,7 @@ func TestAudit(t *testing.T) {
 			MerchantID: "cafe", Action: access.ActionEndpointUpdate, Object: "cafe", After: "{}"}
 		return access.AppendAudit(t.Context(), tx, one, two)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	command := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, errs strings.Builder
@@ -99,9 +96,7 @@ func TestStorageCommands(t *testing.T) {
 			err := store.Update(t.Context(), func(tx *db.Tx) error {
 				return access.AppendAudit(t.Context(), tx, access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			out := filepath.Join(t.TempDir(), "audit.jsonl")
 			for _, c := range []struct {
 				code int

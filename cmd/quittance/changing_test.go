@@ -31,6 +31,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -90,9 +91,7 @@ func newChangingSecrets(t *testing.T) *changingSecrets {
 	keys := make([]string, 3)
 	for i := range keys {
 		key, err := access.NewKey(access.Live, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		keys[i] = key.Reveal()
 	}
 	secret := "whsec_" + strings.Repeat("MDEy", 10)
@@ -210,20 +209,14 @@ func (s *changingService) create(t *testing.T, at *changingReplica) (id, answer 
 	body := fmt.Sprintf(`{"merchantId":"shop","merchantAddress":%q,"amount":"1000000","currency":"USDC","chainKey":"house","collection":"direct","expiresAt":%d}`,
 		changingAddress, chaintest.GenesisTime+1_000_000)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.url+"/api/invoices", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+at.key)
 	answered, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() { _ = answered.Body.Close() }()
 	text, err := io.ReadAll(answered.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if answered.StatusCode != http.StatusCreated {
 		return "", fmt.Sprint(answered.Status, " ", string(text))
 	}
@@ -248,18 +241,15 @@ func (s *changingService) mustCreate(t *testing.T, at *changingReplica) string {
 func (s *changingService) pay(t *testing.T, id string) {
 	t.Helper()
 	inv, err := ledger.NewReader(s.db).Invoice(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	tx := chaintest.NewTx(chaintest.Transfer(inv.Token, invoice.Address{1}, inv.PayTo(), inv.TransferAmount))
 	s.chain.Mine(tx)
 	s.paid[id] = tx.Hash
 	s.unchecked = append(s.unchecked, id)
 }
 
-// step restarts one replica after the other with another configuration, while one payment waits to be
-// final, others are made during the restart, and all events wait to be delivered. It returns the
-// configuration in force.
+// step restarts one replica after the other with another configuration, while one payment waits to be final, others are
+// made during the restart, and all events wait to be delivered. It returns the configuration in force.
 func (s *changingService) step(t *testing.T, from, to changeStep) changeStep {
 	t.Helper()
 	var unread string
@@ -326,9 +316,7 @@ func (s *changingService) payBetween(t *testing.T, from changeStep) {
 func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]int {
 	t.Helper()
 	events, err := webhooks.NewReader(s.db).Events(t.Context(), webhooks.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	seen := make(map[invoice.EventType]int)
 	for _, e := range events {
 		seen[e.Type]++
@@ -336,8 +324,7 @@ func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]
 	return seen
 }
 
-// check waits until every invoice is paid. Each was paid only by its transfer, and has exactly that
-// payment's events.
+// check waits until every invoice is paid. Each was paid only by its transfer, and has exactly that payment's events.
 func (s *changingService) check(t *testing.T) {
 	t.Helper()
 	var inv invoice.Invoice
@@ -387,9 +374,7 @@ func newChangingService(t *testing.T, database string, replicas int, secrets *ch
 	s.nodes = []string{s.chain.Serve(t).URL, s.chain.Serve(t).URL}
 	for range replicas {
 		r, err := s.start(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		s.replicas = append(s.replicas, r)
 	}
 	return s
@@ -471,13 +456,12 @@ func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
 	return both
 }
 
-// TestExtraChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under
-// live state: while one payment waits to be final, others are made, and all events wait to be
-// delivered. One replica on SQLite stops and starts for each change. Of two on PostgreSQL, one runs
-// with the new configuration while the other one still has the former. Each invoice is paid once and
-// no other event is sent, with the new configuration or, if that keeps the service from starting or
-// from reading the chain, with the former one. Settings that depend on each other are changed
-// together, unless QUITTANCE_TEST_EACH_SETTING=1.
+// TestExtraChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under live state:
+// while one payment waits to be final, others are made, and all events wait to be delivered. One replica on SQLite
+// stops and starts for each change. Of two on PostgreSQL, one runs with the new configuration while the other one still
+// has the former. Each invoice is paid once and no other event is sent, with the new configuration or, if that keeps
+// the service from starting or from reading the chain, with the former one. Settings that depend on each other are
+// changed together, unless QUITTANCE_TEST_EACH_SETTING=1.
 func TestExtraChangeEverySetting(t *testing.T) {
 	secrets := newChangingSecrets(t)
 	const services = 4 // at the same time, per database
@@ -523,9 +507,7 @@ func TestExtraChangeEverySetting(t *testing.T) {
 func checkChangesOfAll(t *testing.T, all map[string][]changeStep) {
 	t.Helper()
 	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, table := range strings.Split(string(text), "\n| setting |")[1:] {
 		table, _, _ = strings.Cut(table, "\n\n")
 		for _, row := range strings.Split(table, "\n| ")[1:] {

@@ -56,10 +56,9 @@ func within(base values, all ...values) []changeStep {
 	return steps
 }
 
-// changes has changes of every setting, one after the other: it is added, changed and removed, or
-// changed, removed and added if the first configuration has it. listen is not removed, because another
-// program may use the default address, and database is not removed, because the service would use
-// another database.
+// changes has changes of every setting, one after the other: it is added, changed and removed, or changed, removed and
+// added if the first configuration has it. listen is not removed, because another program may use the default address,
+// and database is not removed, because the service would use another database.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
 	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), screeningChanges(s.T), providerChanges(), chainChanges(s), writerChanges()} {
@@ -212,9 +211,7 @@ func providerChanges() map[string][]changeStep {
 
 func chainChanges(s *changingService) map[string][]changeStep {
 	two := values{"chains[].rpc": s.nodes}
-	header := func(name, from, value string) []any {
-		return []any{map[string]any{"name": name, from: value}}
-	}
+	header := func(name, from, value string) []any { return []any{map[string]any{"name": name, from: value}} }
 	token := func(currency, address string) map[string]any {
 		return map[string]any{"currency": currency, "address": address}
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// serveLists serves a state and lists of one element a page, as a service does. It accepts only reads
-// with the key.
+// serveLists serves a state and lists of one element a page, as a service does. It accepts only reads with the key.
 func serveLists(t *testing.T, status apitypes.ServiceStatus, invoices []apitypes.Invoice, payments []apitypes.Payment, refunds []apitypes.RefundRecord) string {
 	t.Helper()
 	page := func(r *http.Request, n int) (at int, next string) {

@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestApplyComparesMerchants tries to make a configuration the newest with which a service would not
-// start, because one of its merchants may be another company. That is refused, so that the running
-// replicas continue.
+// TestApplyComparesMerchants tries to make a configuration the newest with which a service would not start, because one
+// of its merchants may be another company. That is refused, so that the running replicas continue.
 func TestApplyComparesMerchants(t *testing.T) {
 	t.Parallel()
 	database := dbtest.Migrated(t)
@@ -34,14 +34,10 @@ func TestApplyComparesMerchants(t *testing.T) {
 			ID: "key_00000000000000000000000001", Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{1}, Scopes: access.Standard, MerchantID: "shop", CreatedAt: time.Unix(1, 0),
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "quittance.yaml")
 	text := fmt.Sprintf("database: %q\nmerchants: [{id: shop}]\nchains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n", database)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	for _, args := range [][]string{{"config", "apply", "--config", path, "--yes"}, {"config", "apply", "--config", path}} {
 		var out strings.Builder
 		if code := run(t.Context(), environment{stdout: &out, stderr: &out}, args); code != 1 || !strings.Contains(out.String(), "quittance merchant resume shop") {
@@ -60,14 +56,10 @@ func TestRetireUnknownToken(t *testing.T) {
 	err := dbtest.Open(t, database).Update(t.Context(), func(tx *db.Tx) error {
 		return ledger.PutKnownChains(t.Context(), tx, []chain.KnownChain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "quittance.yaml")
 	text := fmt.Sprintf("database: %q\nmerchants: [{id: shop}]\nchains: [{chainKey: base, rpc: ['http://127.0.0.1:1']}]\n", database)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	var out strings.Builder
 	args := []string{"chain", "retire-token", "--config", path, "--chain", "base", "--token", "0x1111111111111111111111111111111111111111"}
 	if code := run(t.Context(), environment{stdout: &out, stderr: &out}, args); code != 1 || !strings.Contains(out.String(), "chain base is not read for the token 0x1111") {

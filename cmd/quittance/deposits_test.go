@@ -35,6 +35,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/checkout"
 )
@@ -110,9 +111,7 @@ func newDepositWorld(t *testing.T) *depositWorld {
 func (w *depositWorld) keyFile(text string, mode os.FileMode) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "key.hex")
-	if err := os.WriteFile(path, []byte(text+"\n"), mode); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, os.WriteFile(path, []byte(text+"\n"), mode))
 	return path
 }
 
@@ -120,9 +119,7 @@ func (w *depositWorld) keyFile(text string, mode os.FileMode) string {
 func (w *depositWorld) payer() *bind.TransactOpts {
 	w.t.Helper()
 	key, err := crypto.HexToECDSA(strings.TrimPrefix(w.Payer.PrivateKey, "0x"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	opts := bind.NewKeyedTransactor(key, new(big.Int).SetUint64(w.Chain.ChainID))
 	opts.Context = w.t.Context()
 	return opts
@@ -140,9 +137,7 @@ func (w *depositWorld) send(to common.Address, coin *big.Int, data []byte) {
 // mined waits for a transaction that must succeed.
 func (w *depositWorld) mined(tx *types.Transaction, err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	if receipt, err := bind.WaitMined(w.t.Context(), w.node, tx.Hash()); err != nil || receipt.Status != types.ReceiptStatusSuccessful {
 		w.t.Fatalf("%s: %v", tx.Hash(), err)
 	}
@@ -155,9 +150,7 @@ func (w *depositWorld) invoice() apitypes.CreateInvoiceResponse {
 		MerchantID: w.Merchant.ID, MerchantAddress: w.Merchant.Address, Amount: "4900000", Currency: "USDC",
 		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(), Collection: apitypes.CollectionDeposit,
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return made
 }
 
@@ -177,9 +170,7 @@ func TestDepositsCallSends(t *testing.T) {
 
 	w.send(at, big.NewInt(7), nil)
 	before, err := w.node.BalanceAt(t.Context(), merchant, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	code, got := call(first.ID, second.ID, "--token", "coin")
 	if code != 0 || got["swept"] != 1.0 || got["txHash"] == "" {
 		t.Errorf("the coin: exit code %d: %v", code, got)
@@ -223,9 +214,7 @@ func TestDepositsCallRefuses(t *testing.T) {
 	w := newDepositWorld(t)
 	made := w.invoice()
 	poor, err := crypto.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	poorKey := hexutil.Encode(crypto.FromECDSA(poor))
 	account := crypto.PubkeyToAddress(poor.PublicKey).Hex()
 	for name, c := range map[string]struct {
@@ -299,14 +288,11 @@ func TestDepositsInCall(t *testing.T) {
 	}
 }
 
-// TestDepositLimitsAreDocumented compares the row of the commands in the table of limits with
-// the constants.
+// TestDepositLimitsAreDocumented compares the row of the commands in the table of limits with the constants.
 func TestDepositLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := fmt.Sprintf("| `quittance deposits` | `call` takes %d invoices; `list` shows %d deposits |", maxDepositsInCall, maxListedDeposits)
 	if !strings.Contains(strings.ReplaceAll(string(text), ",", ""), want) {
 		t.Errorf("docs/operations.md lacks %q", want)
@@ -347,9 +333,7 @@ func TestDepositsListIsBounded(t *testing.T) {
 		_, err := ledger.InsertInvoices(t.Context(), tx, invoices)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := configure(t, "127.0.0.1:1", folder)
 	for _, c := range []struct {
 		from, to  int
@@ -403,9 +387,7 @@ func TestDepositsSweep(t *testing.T) {
 		}
 		return ledger.AddToDeposits(t.Context(), tx, []invoice.Payment{paid(first), paid(second)}, nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := configure(t, "127.0.0.1:1", folder)
 	var refused bytes.Buffer
 	if code := run(t.Context(), environment{stdout: &refused, stderr: &refused}, []string{"deposits", "sweep", "--config", file}); code != 1 || !strings.Contains(refused.String(), "chain base has no operator key") {
@@ -460,11 +442,7 @@ func withKey(t *testing.T, file string) {
 	t.Helper()
 	t.Setenv("OPERATOR", strings.Repeat("1", 64))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text = bytes.Replace(text, []byte(`"chainKey": "base",`), []byte(`"chainKey": "base", "depositFactory": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "operatorKeyEnv": "OPERATOR",`), 1)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, text, 0o600))
 }

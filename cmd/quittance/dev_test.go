@@ -17,11 +17,11 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// startDev runs a development world until the test ends, and returns what it
-// printed once it was ready.
+// startDev runs a development world until the test ends, and returns what it printed once it was ready.
 func startDev(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -117,25 +117,17 @@ func enterDev(t *testing.T, text string) (key string) {
 		}
 	}
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	browser := http.Client{Jar: jar, Timeout: time.Minute}
 	get := func(path, site string) (status int, at, body string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set("Sec-Fetch-Site", site)
 		answer, err := browser.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		page, err := io.ReadAll(answer.Body)
-		if err := errors.Join(err, answer.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(err, answer.Body.Close()))
 		return answer.StatusCode, answer.Request.URL.Path, string(page)
 	}
 	_, _, front := get("/", "none")
@@ -160,9 +152,7 @@ func enterDev(t *testing.T, text string) (key string) {
 	}
 	key = regexp.MustCompile(`QUITTANCE_API_KEY=(\S+)`).FindStringSubmatch(text)[1]
 	shop, err := client.New(url, client.WithKey(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made, err := shop.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{
 		Amount: "4900000", Currency: "USDC", ChainKey: dev.ChainKey, ExpiresAt: time.Now().Add(time.Hour).Unix(),
 	})
@@ -176,23 +166,17 @@ func enterDev(t *testing.T, text string) (key string) {
 // revoked key is replaced.
 func TestDevRPCListen(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	addr, dir := taken.Addr().String(), t.TempDir()
 	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var stderr bytes.Buffer
 	code := run(t.Context(), environment{stdout: io.Discard, stderr: &stderr},
 		[]string{"dev", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--rpc-listen", addr})
 	if code != 1 || !strings.Contains(stderr.String(), addr) {
 		t.Errorf("with a taken port: exit code %d: %s", code, &stderr)
 	}
-	if err := taken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, taken.Close())
 	keys, name := make(map[string]bool), "Renamed"
 	for i, args := range [][]string{{"--rpc-listen", "localhost:" + port}, nil, nil} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -202,9 +186,7 @@ func TestDevRPCListen(t *testing.T) {
 			}
 			keys[enterDev(t, text)] = true
 			operator, err := client.New(baseURL(t, text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			merchants, err := client.Collect(operator.Merchants(t.Context(), 0), 10)
 			if err != nil || len(merchants) != 1 || merchants[0].ID != dev.MerchantID || i > 0 && merchants[0].Name != name {
 				t.Errorf("there are %+v: %v", merchants, err)
@@ -213,9 +195,7 @@ func TestDevRPCListen(t *testing.T) {
 				t.Error(err)
 			}
 			for key, err := range operator.Keys(t.Context(), dev.MerchantID) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				if i == 1 {
 					if err := operator.RevokeKey(t.Context(), key.ID); err != nil {
 						t.Error(err)

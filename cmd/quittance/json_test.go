@@ -16,10 +16,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// answer runs a command line, and returns its exit code and the JSON that it
-// wrote in one line.
+// answer runs a command line, and returns its exit code and the JSON that it wrote in one line.
 func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -34,9 +34,7 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
 	service := ledger.New(ledger.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
-	if err := service.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, service.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10))
 	file := configure(t, "127.0.0.1:1", folder)
 	rescan := []string{"chain", "rescan", "--config", file, "--from", "7", "--json"}
 	resume := []string{"chain", "resume", "--config", file, "--json"}
@@ -54,9 +52,7 @@ func TestChainJSON(t *testing.T) {
 		{nil, resume, 0, map[string]any{"chainKey": "base", "halted": "", "resumed": false}},
 	} {
 		if test.before != nil {
-			if err := test.before(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, test.before())
 		}
 		code, got := answer(t, test.args...)
 		if diff := cmp.Diff(test.want, got); diff != "" || code != test.code {
@@ -70,26 +66,19 @@ func TestResealJSON(t *testing.T) {
 	folder := t.TempDir()
 	dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
 	key, err := access.NewMasterKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Setenv("MASTER_KEY", key)
 	text, err := os.ReadFile(configure(t, "127.0.0.1:1", folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	keyed := filepath.Join(folder, "keyed.yaml")
-	if err := os.WriteFile(keyed, []byte(strings.Replace(string(text), "{", `{"masterKeyEnv": "MASTER_KEY", `, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(keyed, []byte(strings.Replace(string(text), "{", `{"masterKeyEnv": "MASTER_KEY", `, 1)), 0o600))
 	code, got := answer(t, "secrets", "reseal", "--config", keyed, "--json")
 	if id, ok := got["keyId"].(string); code != 0 || got["resealed"] != 0.0 || !ok || id == "" {
 		t.Errorf("exit code %d: %v", code, got)
 	}
 }
 
-// TestDevJSON deploys the contracts on the chain of a development world, and makes
-// an event happen there.
+// TestDevJSON deploys the contracts on the chain of a development world, and makes an event happen there.
 func TestDevJSON(t *testing.T) {
 	info := filepath.Join(t.TempDir(), "info.json")
 	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
@@ -102,9 +91,7 @@ func TestDevJSON(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &world)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Setenv("KEY", world.Payer.PrivateKey)
 	code, got := answer(t, "chain", "deploy", "--rpc", world.Chain.RPCURL, "--key-env", "KEY", "--json")
 	for _, contract := range []string{"registry", "depositFactory", "authorizationRelay"} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestMerchant creates, changes, shows and lists merchants, and creates a key of one.
@@ -27,15 +28,9 @@ func TestMerchant(t *testing.T) {
 	}
 	logo := filepath.Join(t.TempDir(), "logo.png")
 	file, err := os.Create(logo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := png.Encode(file, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, png.Encode(file, image.NewGray(image.Rect(0, 0, 30, 20))))
+	expect.OK(t, file.Close())
 	const home, bank = "base=0x0100000000000000000000000000000000000000", "base=0x0200000000000000000000000000000000000000"
 	got, _ := command(0, "merchant", "create", "acme", "--name", "Acme", "--tolerance", "0.5%", "--default-address", home, "--logo", logo)
 	const want = `id               acme

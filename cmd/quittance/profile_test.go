@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // keyed returns the URL of a service that takes one key, and the keys that were sent to it.
@@ -66,9 +68,7 @@ func TestLogin(t *testing.T) {
 	if code, out := command("", "invoices", "list", "--url", other); code != 1 || len(*sentToOther) != 1 || (*sentToOther)[0] != "" {
 		t.Errorf("another service: exit code %d, sent %q, %s", code, *sentToOther, out)
 	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(path, 0o640))
 	if code, out := command("", "invoices", "list"); code != 1 || !strings.Contains(out, "chmod 600") {
 		t.Errorf("a profile that others can read: exit code %d, %s", code, out)
 	}

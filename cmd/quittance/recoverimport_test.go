@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestImportCopies counts the results of lines, and continues after refused ones.
@@ -31,9 +32,7 @@ func TestImportCopies(t *testing.T) {
 	var refused, out strings.Builder
 	sum, err := importCopies(t.Context(), &refused, strings.NewReader(line("1")+"\n"+line("2")+line("3")+"{}\n"+line("4")+`{"id":"evt_1","type":"invoice.paid","data":{"invoice":{"id":"inv_1"}}}`+"\n"+
 		`{"id":"evt_2","type":"payment.received","data":{"payment":{}}}`), apply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want := "line 4 inv_00000000000000000000000003 refused: a reason\nline 5 refused: it holds no invoice"; !strings.HasPrefix(refused.String(), want) {
 		t.Errorf("got %s, want %s", &refused, want)
 	}

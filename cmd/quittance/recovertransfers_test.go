@@ -8,17 +8,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRecoverTransfers lists a transfer that may have refunded a payment, and marks it as checked.
 func TestRecoverTransfers(t *testing.T) {
 	folder := t.TempDir()
 	store := dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
-	if err := store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		return ledger.InsertUnrecognizedTransfers(t.Context(), tx, []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	file := configure(t, "127.0.0.1:1", folder)
 	for _, test := range []struct {
 		checked []string

@@ -30,8 +30,7 @@ var scenarioEvents = map[string]string{
 	"duplicate-delivery": "invoice.created payment.received invoice.paid invoice.paid",
 }
 
-// TestScenarios plays every scenario. They wait for blocks most of the time, so three worlds
-// share them.
+// TestScenarios plays every scenario. They wait for blocks most of the time, so three worlds share them.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for group := range scenarioGroups {

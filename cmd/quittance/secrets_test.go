@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -23,22 +24,18 @@ func TestSecretsReplace(t *testing.T) {
 	database := dbtest.SQLite(t)
 	lost := keyringtest.Key(t)
 	store := dbtest.Open(t, database)
-	if err := store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
 			s := access.NewKeyring(lost).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		})
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Setenv("MASTER_KEY", hexKey(t))
 	folder := t.TempDir()
 	config := filepath.Join(folder, "quittance.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, `{"database": %q, "masterKeyEnv": "MASTER_KEY", "merchants": [{"id": "shop"}],
-		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, database), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(config, fmt.Appendf(nil, `{"database": %q, "masterKeyEnv": "MASTER_KEY", "merchants": [{"id": "shop"}],
+		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, database), 0o600))
 	replace := func(more ...string) (code int, stdout, stderr string) {
 		var out, bad bytes.Buffer
 		code = run(t.Context(), environment{stdout: &out, stderr: &bad}, append([]string{"secrets", "replace", "--config", config}, more...))
@@ -68,16 +65,12 @@ func TestSecretsReplace(t *testing.T) {
 	}
 
 	unlock, err := db.LockService(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	out := filepath.Join(folder, "secrets.jsonl")
 	if code, _, stderr := replace("--out", out, "--yes"); code != 1 {
 		t.Errorf("while the service runs: exit code %d, %s", code, stderr)
 	}
-	if err := unlock(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unlock())
 	still("while the service runs")
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("an empty file is left: %v", err)

@@ -11,28 +11,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// configure writes a configuration of serve with the database in a folder, and
-// returns its path.
+// configure writes a configuration of serve with the database in a folder, and returns its path.
 func configure(t *testing.T, listen, folder string) string {
 	t.Helper()
 	t.Setenv("SECRET", "whsec_of_the_shop")
 	file := filepath.Join(t.TempDir(), "quittance.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `{"listen": %q, "database": "sqlite:%s/quittance.db",
+	expect.OK(t, os.WriteFile(file, fmt.Appendf(nil, `{"listen": %q, "database": "sqlite:%s/quittance.db",
 		"merchants": [{"id": "a", "webhookUrl": "http://a.example", "webhookSecretEnv": "SECRET"}],
-		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, listen, folder), 0o600); err != nil {
-		t.Fatal(err)
-	}
+		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, listen, folder), 0o600))
 	return file
 }
 
 // TestPortTaken expects that a program that cannot listen creates no files.
 func TestPortTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() {
 		if err := taken.Close(); err != nil {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestPrintStatus(t *testing.T) {
@@ -59,9 +60,7 @@ polygon: the writer 0xA2 waits while another process writes; for 1m30s: the oper
 house: halted: block 20 was replaced
 `
 	var out strings.Builder
-	if err := printStatus(&out, running, now); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, printStatus(&out, running, now))
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -98,9 +97,7 @@ base: checks: receipts on, bloom on, logs none, witness off, agree off
 base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node
 `
 	var out strings.Builder
-	if err := printStatus(&out, st, time.Unix(0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, printStatus(&out, st, time.Unix(0, 0)))
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout"
 )
 
@@ -34,22 +35,16 @@ func TestVerifyDeposit(t *testing.T) {
 	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
 	world := readInfo(t, info)
 	c, err := client.New(world.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	request := apitypes.CreateInvoiceRequest{
 		MerchantID: world.Merchant.ID, MerchantAddress: world.Merchant.Address, Amount: "4900000", Currency: "USDC",
 		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(), Collection: apitypes.CollectionDeposit,
 	}
 	made, err := c.CreateInvoice(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	request.Collection = apitypes.CollectionDirect
 	direct, err := c.CreateInvoice(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := contracts.DepositAddress(common.HexToAddress(world.Chain.DepositFactory), common.HexToAddress(world.Merchant.Address),
 		common.HexToHash(made.OnChainInvoiceID)).Hex()
 	page := world.BaseURL + made.CheckoutURL
@@ -91,26 +86,18 @@ func TestVerifyDeposit(t *testing.T) {
 func forgeFactory(t *testing.T, world dev.Info) string {
 	t.Helper()
 	node, done, err := chain.Dial(t.Context(), world.Chain.RPCURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer done()
 	code, err := node.CodeAt(t.Context(), common.HexToAddress(world.Chain.DepositFactory), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	key, err := crypto.HexToECDSA(strings.TrimPrefix(world.Payer.PrivateKey, "0x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	returnsRest := binary.BigEndian.AppendUint16([]byte{0x61}, uint16(len(code)))           // PUSH2
 	returnsRest = append(returnsRest, 0x80, 0x60, 0x0c, 0x60, 0x00, 0x39, 0x60, 0x00, 0xf3) // CODECOPY and RETURN
 	opts := bind.NewKeyedTransactor(key, new(big.Int).SetUint64(world.Chain.ChainID))
 	opts.Context = t.Context()
 	address, tx, err := bind.DeployContract(opts, append(returnsRest, code...), node, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if receipt, err := bind.WaitMined(t.Context(), node, tx.Hash()); err != nil || receipt.Status != types.ReceiptStatusSuccessful {
 		t.Fatalf("the forged factory was not deployed: %v", err)
 	}
@@ -139,14 +126,10 @@ func changeChain(terms *checkout.Terms, chainID uint64) {
 func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) string {
 	t.Helper()
 	terms, err := fetchTerms(t.Context(), environment{}, "", page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	change(terms)
 	text, err := json.Marshal(terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		w.Write(text) //nolint:errcheck // the client may hang up
@@ -159,12 +142,8 @@ func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) strin
 func readInfo(t *testing.T, path string) dev.Info {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var info dev.Info
-	if err := json.Unmarshal(text, &info); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &info))
 	return info
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quittance/quittance/internal/test/alerttest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -40,9 +41,7 @@ func rules(t *testing.T) (all []rule) {
 			Rules []rule
 		}
 	}
-	if err := yaml.UnmarshalWithOptions([]byte(read(t, "alerts.yml")), &file, yaml.DisallowUnknownField()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.UnmarshalWithOptions([]byte(read(t, "alerts.yml")), &file, yaml.DisallowUnknownField()))
 	for _, g := range file.Groups {
 		all = append(all, g.Rules...)
 	}
@@ -53,9 +52,7 @@ func rules(t *testing.T) (all []rule) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -145,9 +142,7 @@ type panel struct {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(read(t, "dashboard.json")), &d))
 	return d
 }
 
@@ -200,13 +195,9 @@ func TestExtraDashboardParses(t *testing.T) {
 		records = append(records, record{fmt.Sprintf("panel:%d", i), exprs[title]})
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []map[string]any{{"name": "dashboard", "rules": records}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", file)
 }
 
@@ -254,9 +245,7 @@ func exportedMetrics(t *testing.T) map[string][]string {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, f := range families {
 		exported[f.GetName()] = nil
 	}

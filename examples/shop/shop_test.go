@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraShop buys a cake.
@@ -18,9 +19,7 @@ func TestExtraShop(t *testing.T) {
 	t.Cleanup(server.Close)
 	merchant := world.Merchant(t, "shop", server.URL+"/webhooks")
 	quittance, err := client.New(world.Info.BaseURL, client.WithKey(merchant.Key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	mux.Handle("/", newShop(quittance, merchant.Secret, world.Info.Chain.ChainKey))
 
 	devtest.Buy(t, world, server.URL)

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // provider is the issuer of accounts.
@@ -131,22 +132,16 @@ func TestAccountOfFormerPerson(t *testing.T) {
 		temporary := owner
 		var err error
 		temporary.Record, _, err = w.keys.Create(ctx, access.Open(), access.KeyRequest{Name: "temp", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: w.at.Add(time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		connect := func(s access.Session, subject string) access.Session {
 			t.Helper()
-			if err := w.AddAccount(ctx, s, access.Account{Issuer: provider, Subject: subject, Name: "Example"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.AddAccount(ctx, s, access.Account{Issuer: provider, Subject: subject, Name: "Example"}))
 			return s
 		}
 		accounts := func() int {
 			t.Helper()
 			n, err := db.QueryRow(ctx, store, db.ScanCount, "SELECT count(*) FROM accounts")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return n
 		}
 		ada := connect(w.member(owner, "ada@example.com"), "1")

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -54,20 +55,14 @@ func TestRequests(t *testing.T) {
 			{access.RequestFilter{Status: access.ServerErrors}, []access.LoggedRequest{all[4], all[2]}},
 			{access.RequestFilter{Status: access.Succeeded}, []access.LoggedRequest{all[0]}},
 		} {
-			if diff := cmp.Diff(c.want, list(c.filter)); diff != "" {
-				t.Errorf("%+v (-want +got):\n%s", c.filter, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, list(c.filter)), "%+v", c.filter)
 		}
 		rowtest.Must(t, access.NewTables(s).TrimRequests(ctx, "acme", 1, 1))
-		if diff := cmp.Diff([]access.LoggedRequest{all[4], all[3], all[2], all[0]}, list(access.RequestFilter{})); diff != "" {
-			t.Errorf("after one of acme was deleted (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]access.LoggedRequest{all[4], all[3], all[2], all[0]}, list(access.RequestFilter{})), "after one of acme was deleted")
 		rowtest.Must(t, access.NewTables(s).TrimRequests(ctx, "acme", 1, 500))
 		if n, err := access.NewTables(s).CleanRequests(ctx, "log_005", 1); n != 1 || err != nil {
 			t.Errorf("%d were deleted, %v", n, err)
 		}
-		if diff := cmp.Diff([]access.LoggedRequest{all[4], all[3]}, list(access.RequestFilter{})); diff != "" {
-			t.Errorf("at the end (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]access.LoggedRequest{all[4], all[3]}, list(access.RequestFilter{})), "at the end")
 	})
 }

@@ -73,8 +73,7 @@ func TestAuditRoundTrip(t *testing.T) {
 	})
 }
 
-// TestAuditRollsBack checks that the entry of a failed transaction leaves no gap in the
-// numbers.
+// TestAuditRollsBack checks that the entry of a failed transaction leaves no gap in the numbers.
 func TestAuditRollsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -38,8 +38,7 @@ func TestEncodingIsUnambiguous(t *testing.T) {
 	})
 }
 
-// TestEncodingIsAsDocumented compares the hash with the example of docs/audit.md, because other
-// programs depend on it.
+// TestEncodingIsAsDocumented compares the hash with the example of docs/audit.md, because other programs depend on it.
 func TestEncodingIsAsDocumented(t *testing.T) {
 	e := access.Entry{
 		At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"},

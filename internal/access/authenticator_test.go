@@ -15,14 +15,13 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func newKey(t *testing.T, mode access.Mode) access.Key {
 	t.Helper()
 	k, err := access.NewKey(mode, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k
 }
 
@@ -38,9 +37,7 @@ func TestAuthenticate(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, expiring, err := w.Create(ctx, access.Open(), access.KeyRequest{Name: "test", Scopes: access.Read, ExpiresAt: w.now().Add(time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a, _ := w.replica()
 		if got, err := a.Authenticate(ctx, expiring.Reveal()); err != nil || got.Scopes != access.Read {
 			t.Errorf("a key that has not expired: %+v, %v", got, err)
@@ -173,8 +170,7 @@ func TestNewKeyIsAccepted(t *testing.T) {
 	}
 }
 
-// TestChangeDuringRead revokes a key while a replica reads it. The replica must not cache what it has
-// read.
+// TestChangeDuringRead revokes a key while a replica reads it. The replica must not cache what it has read.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -98,9 +99,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "quittance merchant resume shop") {
 					t.Fatalf("the start: %v; want %q and the command", err, test.refused)
 				}
-				if err := w.Resume(t.Context(), operator, "shop"); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, w.Resume(t.Context(), operator, "shop"))
 				if _, err := w.start(t, test.starts[last]); err != nil {
 					t.Errorf("after the command: %v", err)
 				}
@@ -120,8 +119,7 @@ func TestUnusedIDComesBack(t *testing.T) {
 	})
 }
 
-// TestLeft lists the objects of a merchant that left the configuration, and creates it in the
-// database.
+// TestLeft lists the objects of a merchant that left the configuration, and creates it in the database.
 func TestLeft(t *testing.T) {
 	each(t, func(t *testing.T, w *merchantWorld) {
 		dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
@@ -180,9 +178,7 @@ func TestRetire(t *testing.T) {
 			t.Errorf("one that does not exist: %v", err)
 		}
 		for _, id := range []string{"acme", "shop"} {
-			if err := w.Retire(t.Context(), operator, id); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.Retire(t.Context(), operator, id))
 			if err := w.Retire(t.Context(), operator, id); !errors.Is(err, access.ErrRetired) {
 				t.Errorf("%s a second time: %v", id, err)
 			}
@@ -206,8 +202,7 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// TestBreakerOfTheURL opens a merchant's breaker. It closes if the webhookUrl changes, and with no
-// other change.
+// TestBreakerOfTheURL opens a merchant's breaker. It closes if the webhookUrl changes, and with no other change.
 func TestBreakerOfTheURL(t *testing.T) {
 	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {

@@ -62,8 +62,7 @@ func TestAddressHolders(t *testing.T) {
 	})
 }
 
-// TestGrantOfAnOwnClaim checks that a grant to the merchant that claimed the address ends
-// no holding.
+// TestGrantOfAnOwnClaim checks that a grant to the merchant that claimed the address ends no holding.
 func TestGrantOfAnOwnClaim(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -12,14 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func drawKey(t *rapid.T) access.Key {
 	random := rapid.SliceOfN(rapid.Byte(), 21, 21).Draw(t, "random")
 	k, err := access.NewKey(rapid.SampledFrom([]access.Mode{access.Live, access.Test}).Draw(t, "mode"), bytes.NewReader(random))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k
 }
 
@@ -68,9 +67,7 @@ func TestKeyTypo(t *testing.T) {
 
 func TestParseKeyErrors(t *testing.T) {
 	k, err := access.NewKey(access.Live, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := k.Reveal()
 	last := byte('0')
 	if text[len(text)-1] == last {
@@ -97,9 +94,7 @@ func TestParseKeyErrors(t *testing.T) {
 // TestKeyIsNotPrinted formats a key in each usual way.
 func TestKeyIsNotPrinted(t *testing.T) {
 	k, err := access.NewKey(access.Test, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		if got := fmt.Sprintf(verb, k); strings.Contains(got, k.Reveal()[14:]) {
 			t.Errorf("%s prints the key", verb)
@@ -109,9 +104,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 
 func FuzzParseKey(f *testing.F) {
 	k, err := access.NewKey(access.Live, bytes.NewReader(make([]byte, 21)))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	f.Add(k.Reveal())
 	f.Add("qk_test_")
 	f.Fuzz(func(t *testing.T, text string) {

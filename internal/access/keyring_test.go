@@ -12,18 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func key(t *testing.T) access.MasterKey {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	k, err := access.ParseMasterKey(text + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k
 }
 
@@ -144,9 +141,7 @@ func TestCheckRandom(t *testing.T) {
 	}
 	for range 10_000 {
 		text, err := access.NewMasterKey(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if err := access.CheckRandom(text + "\n"); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -60,9 +61,7 @@ func TestKeys(t *testing.T) {
 			rowtest.Must(t, err)
 			byHash, err := access.NewReader(s).KeyByHash(ctx, want.Hash)
 			rowtest.Must(t, err)
-			if diff := cmp.Diff(want, byID) + cmp.Diff(want, byHash); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, byID)+cmp.Diff(want, byHash), "")
 		}
 		if _, err := access.NewReader(s).KeyByHash(ctx, [access.HashSize]byte{1}); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("an unknown hash: %v", err)
@@ -78,9 +77,7 @@ func TestKeys(t *testing.T) {
 		} {
 			got, err := access.NewReader(s).Keys(ctx, c.filter)
 			rowtest.Must(t, err)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%+v (-want +got):\n%s", c.filter, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, got), "%+v", c.filter)
 		}
 		for _, c := range []struct {
 			merchant string
@@ -97,9 +94,7 @@ func TestKeys(t *testing.T) {
 		})
 		got, err := access.NewReader(s).Key(ctx, acme.ID)
 		rowtest.Must(t, err)
-		if diff := cmp.Diff(acme, got); diff != "" {
-			t.Errorf("updated (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(acme, got), "updated")
 		acme.ID = "key_unknown"
 		if err := s.Update(ctx, func(tx *db.Tx) error { return access.UpdateKey(ctx, tx, acme) }); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("an update of an unknown key: %v", err)

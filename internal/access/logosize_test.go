@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // noise returns an image that no PNG compresses, with 16 bits for each channel.
@@ -69,13 +70,9 @@ func TestLogoKeepsItsColors(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		decoded, err := png.Decode(bytes.NewReader(stored))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for x, want := range map[int]color.NRGBA{0: red, 239: red, 240: {}, 479: {}} {
 			if got := color.NRGBAModel.Convert(decoded.At(x, 70)); got != want {
 				t.Errorf("at %d it is %v, want %v", x, got, want)

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var acme = access.Principal{KeyID: "configured_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}
@@ -69,9 +70,7 @@ func TestRotate(t *testing.T) {
 		ctx := t.Context()
 		const week = 7 * 24 * time.Hour
 		old, oldKey, err := w.Create(ctx, access.Open(), access.KeyRequest{Name: "shop", MerchantID: "acme", Scopes: access.Read, ExpiresAt: w.now().Add(week)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		admin, _ := w.create("acme", access.Admin)
 		other, _ := w.create("globex", access.Read)
 		w.pass(time.Hour)
@@ -123,9 +122,7 @@ func TestExpiryIsInherited(t *testing.T) {
 		w, ctx := newWorld(t, s), t.Context()
 		end := w.now().Add(time.Hour)
 		own, key, err := w.Create(ctx, access.Open(), access.KeyRequest{Name: "own", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: end})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		w.pass(time.Minute)
 		a, _ := w.replica()
 		by, err := a.Authenticate(ctx, key.Reveal())
@@ -187,8 +184,7 @@ func TestEndAfterClockSetBack(t *testing.T) {
 	})
 }
 
-// TestRevokeOnlyWhatCouldBeMade checks that a key cannot revoke keys with scopes that it lacks, except
-// itself.
+// TestRevokeOnlyWhatCouldBeMade checks that a key cannot revoke keys with scopes that it lacks, except itself.
 func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -215,21 +211,16 @@ func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 	})
 }
 
-// TestAudit expects an entry for each change, and no entry for requests that were refused or changed
-// nothing.
+// TestAudit expects an entry for each change, and no entry for requests that were refused or changed nothing.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		ctx := access.WithPrincipal(t.Context(), acme)
 		r, key, err := w.Create(ctx, acme, access.KeyRequest{Name: "shop", Scopes: access.Read})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		next, nextKey, err := w.Rotate(ctx, acme, r.ID, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for range 2 {
 			if _, err := w.Revoke(ctx, acme, next.ID); err != nil {
 				t.Fatal(err)
@@ -239,9 +230,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("another merchant revokes: %v", err)
 		}
 		entries, err := access.NewReader(s).AuditEntries(t.Context(), access.AuditFilter{Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var got []string
 		for _, e := range entries {
 			got = append(got, strings.Join([]string{string(e.Action), e.Object, e.Actor, e.MerchantID}, " "))

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var (
@@ -39,8 +40,7 @@ type merchantWorld struct {
 
 func (w *merchantWorld) pass(d time.Duration) { w.now = w.now.Add(d) }
 
-// each runs a test with a manager on both databases. The merchant "shop" is configured, and
-// "acme" is created.
+// each runs a test with a manager on both databases. The merchant "shop" is configured, and "acme" is created.
 func each(t *testing.T, test func(t *testing.T, w *merchantWorld)) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		w := &merchantWorld{db: store, now: time.Unix(1_764_000_000, 0)}
@@ -64,9 +64,7 @@ func (w *merchantWorld) open() *access.MerchantManager {
 func (w *merchantWorld) actions(t *testing.T) (actions []access.Action) {
 	t.Helper()
 	entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Limit: 99})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		actions = append(actions, e.Action)
 	}
@@ -82,18 +80,14 @@ func TestCreateAndUpdate(t *testing.T) {
 			Allowed: []invoice.AllowedAddress{bank, home},
 		}
 		got, err := w.Update(t.Context(), operator, "acme", all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		want := invoice.Merchant{
 			ID: "acme", Name: "Acme ☕ <b>", Color: "#aabbcc", SupportContact: "help@acme.example", Statement: "Thank you.",
 			Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, DefaultAddresses: map[string]invoice.Address{"base": home.Address},
 			Allowed: []invoice.AllowedAddress{home, bank}, CreatedAt: w.now.UTC(), ChangedAt: w.now.UTC(),
 		}
 		same := cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
-		if diff := cmp.Diff(want, got, same); diff != "" {
-			t.Errorf("changed (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got, same), "changed")
 		if got, err = w.Get(t.Context(), merchantAcme, "acme"); err != nil || cmp.Diff(want, got, same) != "" {
 			t.Errorf("read: %v (-want +got):\n%s", err, cmp.Diff(want, got, same))
 		}
@@ -122,9 +116,7 @@ func TestCreateAndUpdate(t *testing.T) {
 		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "defaultAddresses" {
 			t.Errorf("an address on an unknown chain: %v", err)
 		}
-		if diff := cmp.Diff([]access.Action{access.ActionAllowList, access.ActionMerchantCreate}, w.actions(t)); diff != "" {
-			t.Errorf("the log (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]access.Action{access.ActionAllowList, access.ActionMerchantCreate}, w.actions(t)), "the log")
 	})
 }
 
@@ -199,9 +191,7 @@ func TestReleaseAfterADelayedList(t *testing.T) {
 		list := func(a invoice.AllowedAddress) error {
 			return second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{a}}))
 		}
-		if err := errors.Join(list(home), list(bank)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(list(home), list(bank)))
 		release := func() error { return w.Release(t.Context(), operator, "acme", home.Address) }
 		if field := (*invoice.FieldError)(nil); !errors.As(release(), &field) {
 			t.Errorf("an address on the list in force was released: %v", release())
@@ -259,9 +249,7 @@ func picture(w, h int) image.Image {
 func encoded(t *testing.T, encode func(*bytes.Buffer) error) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := encode(&out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, encode(&out))
 	return out.Bytes()
 }
 
@@ -321,9 +309,7 @@ func TestLogo(t *testing.T) {
 		if _, err := w.SetLogo(t.Context(), merchantAcme, "acme", plain); err != nil {
 			t.Errorf("by the merchant: %v", err)
 		}
-		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.DropLogo(t.Context(), operator, "acme"))
 		if m, err := w.Get(t.Context(), operator, "acme"); err != nil || m.Logo != nil {
 			t.Errorf("after it was dropped: %+v, %v", m.Logo, err)
 		}
@@ -343,9 +329,7 @@ func TestNoChangeIsNotLogged(t *testing.T) {
 	each(t, func(t *testing.T, w *merchantWorld) {
 		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
 		before, err := w.Update(t.Context(), operator, "acme", list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		logged := len(w.actions(t))
 		w.pass(time.Minute)
 		name := "Acme"
@@ -377,9 +361,7 @@ func TestConfiguredAddresses(t *testing.T) {
 			Configured: map[string]access.MerchantSettings{"shop": {Merchant: invoice.Merchant{Allowed: list.Allowed}}, "cafe": {}},
 		})
 		for range 2 {
-			if err := started.HoldConfigured(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, started.HoldConfigured(t.Context()))
 		}
 		_, err := w.Update(t.Context(), merchantAcme, "acme", list)
 		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "allowedAddresses[0].address" {

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // office is the URL of the dashboard.
@@ -40,9 +41,7 @@ type device struct {
 func newDevice(t *testing.T) *device {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return &device{key: key, id: []byte(rand.Text()[:16]), host: "office.example", origin: office, flags: 0x1d}
 }
 
@@ -63,9 +62,7 @@ func (d *device) clientData(use, challenge string) []byte {
 func challengeOf(t *testing.T, options any) string {
 	t.Helper()
 	text, err := json.Marshal(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var in struct {
 		PublicKey struct {
 			Challenge string `json:"challenge"`
@@ -88,9 +85,7 @@ func (d *device) create(t *testing.T, options any, person string) []byte {
 	t.Helper()
 	d.user = person
 	point, err := d.key.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	data := append(d.authenticatorData(d.flags|0x40), make([]byte, 16)...) // with a key, of a device without a kind
 	data = append(binary.BigEndian.AppendUint16(data, uint16(len(d.id))), d.id...)
 	data = slices.Concat(data, []byte{0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 0x20}, point[1:33], []byte{0x22, 0x58, 0x20}, point[33:])
@@ -106,9 +101,7 @@ func (d *device) use(t *testing.T, options any) []byte {
 	hash := sha256.Sum256(client)
 	signed := sha256.Sum256(append(slices.Clone(data), hash[:]...))
 	signature, err := ecdsa.SignASN1(rand.Reader, d.key, signed[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return d.answer(map[string]string{"authenticatorData": b64(data), "clientDataJSON": b64(client), "signature": b64(signature), "userHandle": b64([]byte(d.user))})
 }
 
@@ -116,9 +109,7 @@ func (d *device) use(t *testing.T, options any) []byte {
 func (w *sessionWorld) begin(purpose access.Purpose, s access.Session) (options any, token string) {
 	w.t.Helper()
 	options, token, err := w.BeginPasskey(w.t.Context(), purpose, s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return options, token
 }
 
@@ -126,9 +117,7 @@ func (w *sessionWorld) begin(purpose access.Purpose, s access.Session) (options 
 func (w *sessionWorld) adds(s access.Session, d *device) {
 	w.t.Helper()
 	options, token := w.begin(access.ToAdd, s)
-	if err := w.AddPasskey(w.t.Context(), s, token, "phone", d.create(w.t, options, s.PersonID)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.AddPasskey(w.t.Context(), s, token, "phone", d.create(w.t, options, s.PersonID)))
 }
 
 // TestPasskey adds a passkey, signs in and confirms with it, and refuses every other answer.
@@ -279,9 +268,7 @@ func (w *sessionWorld) invitedAgain(owner person, personID string) {
 	w.t.Helper()
 	former := w.mailed("ada@example.com")
 	keys, err := access.NewReader(w.store).Keys(w.t.Context(), access.KeyFilter{Limit: 99})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	for _, key := range keys {
 		if key.PersonID != personID {
 			continue
@@ -310,9 +297,7 @@ func TestPasskeyDuringSignIn(t *testing.T) {
 		_, token := w.invite(w.person("acme", access.Admin), "ada@example.com", access.Admin)
 		personID := w.find(w.join(token)).PersonID
 		link, err := w.MailLink(ctx, "ada@example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var session string
 		opened := make(chan error, 1)
 		if err := store.Update(ctx, func(tx *db.Tx) error {
@@ -348,16 +333,14 @@ func TestPasskeyDuringSignIn(t *testing.T) {
 func (w *sessionWorld) ceremonies() int {
 	w.t.Helper()
 	n, err := db.QueryRow(w.t.Context(), w.store, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return n
 }
 
 // fillCeremonies begins sign-ins until there are n.
 func (w *sessionWorld) fillCeremonies(n int) {
 	w.t.Helper()
-	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+	expect.OK(w.t, w.store.Update(w.t.Context(), func(tx *db.Tx) error {
 		begun, err := db.QueryRow(w.t.Context(), tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE session_id IS NULL AND expires_at > $1", w.at.Unix())
 		if err != nil {
 			return err
@@ -366,18 +349,14 @@ func (w *sessionWorld) fillCeremonies(n int) {
 			INSERT INTO passkey_ceremonies (token_hash, purpose, data, expires_at)
 			SELECT $1 || CAST(1000000 + i AS TEXT), 'sign-in', '{}', CAST($3 AS BIGINT) FROM n`, strings.Repeat("0", 57), n-begun, w.at.Unix()+1)
 		return err
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 // TestPasskeyGuess limits guesses of tokens as other guesses, and looks up no other text.
 func TestPasskeyGuess(t *testing.T) {
 	t.Parallel()
 	party, err := access.NewRelyingParty(office)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	now := func() time.Time { return time.Unix(1_000_000, 0) }
 	store, admitted := dbtest.Open(t, dbtest.Migrated(t)), 0
 	m := access.NewSessions(access.SessionConfig{

@@ -11,15 +11,14 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // invite invites a person by a key, and returns the token of the mail.
 func (w *sessionWorld) invite(by person, email string, scopes access.Scopes) (i access.Invitation, token string) {
 	w.t.Helper()
 	i, token, err := w.Invite(w.t.Context(), by.Principal(), access.Invitation{Email: email, Name: "Ada", MerchantID: by.MerchantID, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return i, token
 }
 
@@ -27,9 +26,7 @@ func (w *sessionWorld) invite(by person, email string, scopes access.Scopes) (i 
 func (w *sessionWorld) join(token string) (session string) {
 	w.t.Helper()
 	_, session, err := w.Accept(w.t.Context(), token, access.Browser{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return session
 }
 
@@ -37,9 +34,7 @@ func (w *sessionWorld) join(token string) (session string) {
 func (w *sessionWorld) mailed(email string) (session string) {
 	w.t.Helper()
 	link, err := w.MailLink(w.t.Context(), email)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	if session, err = w.OpenLink(w.t.Context(), link.Token, access.Browser{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -100,9 +95,7 @@ func TestInvitation(t *testing.T) {
 		if err := w.Uninvite(ctx, w.person("globex", access.Admin).Principal(), "acme", withdrawn.ID); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("withdrawn by another merchant: %v", err)
 		}
-		if err := w.Uninvite(ctx, owner.Principal(), "acme", withdrawn.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Uninvite(ctx, owner.Principal(), "acme", withdrawn.ID))
 		w.wantRefused(token, "withdrawn", access.ErrLink)
 
 		for _, by := range []person{w.person("acme", access.NewScopes(access.KeysWrite, access.InvoicesRead)), owner} {
@@ -126,9 +119,7 @@ func TestInvitation(t *testing.T) {
 		if scope := (*access.ScopeError)(nil); !errors.As(err, &scope) {
 			t.Errorf("an invitation without keys:write: %v", err)
 		}
-		if err := w.Clean(ctx, w.at.Add(access.InvitationLifetime)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Clean(ctx, w.at.Add(access.InvitationLifetime)))
 		if open, err := w.Invitations(ctx, access.Open(), "acme"); err != nil || len(open) > 0 {
 			t.Errorf("after the clean-up there are %+v, %v", open, err)
 		}
@@ -162,9 +153,7 @@ func TestMemberships(t *testing.T) {
 			t.Errorf("at a merchant of others: %v", err)
 		}
 		link, err := w.MailLink(ctx, "ada@example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		mailed, err := w.OpenLink(ctx, link.Token, access.Browser{})
 		if err != nil || w.find(mailed).PersonID != s.PersonID {
 			t.Errorf("by a mailed link: %v", err)

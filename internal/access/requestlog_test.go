@@ -159,8 +159,7 @@ func TestDatabaseFails(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBounded fills the queue of each owner while no batch is written, and later adds
-// requests of others.
+// TestWaitingIsBounded fills the queue of each owner while no batch is written, and later adds requests of others.
 func TestWaitingIsBounded(t *testing.T) {
 	t.Parallel()
 	m, dropped := new(memory), 0

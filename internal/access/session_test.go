@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,9 +37,7 @@ func newSessionWorld(t *testing.T, s *db.DB) *sessionWorld {
 	now := func() time.Time { return w.at }
 	w.keys = access.NewKeyManager(access.KeyManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	party, err := access.NewRelyingParty(office)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w.SessionManager = access.NewSessions(access.SessionConfig{Store: s, Passkeys: party, Known: func(id string) bool { return id != gone }, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
 		Store: access.NewTables(s), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
 	})})
@@ -57,27 +56,21 @@ type person struct {
 func (w *sessionWorld) person(merchantID string, scopes access.Scopes) person {
 	w.t.Helper()
 	r, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "maria", MerchantID: merchantID, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return person{r, k.Reveal()}
 }
 
 func (w *sessionWorld) signIn(p person) (token string, s access.Session) {
 	w.t.Helper()
 	token, err := w.SignIn(w.t.Context(), " "+p.key+"\n", access.Browser{Client: "192.0.2.1", Name: "Firefox" + strings.Repeat("é", 200)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return token, w.find(token)
 }
 
 func (w *sessionWorld) find(token string) access.Session {
 	w.t.Helper()
 	s, _, err := w.Find(w.t.Context(), token)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return s
 }
 
@@ -146,9 +139,7 @@ func TestSessionEnds(t *testing.T) {
 		idle, _ := w.signIn(w.person("acme", access.Read))
 		w.at = w.at.Add(access.SessionIdle)
 		w.wantSignedOut(idle, "after its idle time")
-		if err := w.Clean(t.Context(), w.at); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Clean(t.Context(), w.at))
 		if left, err := access.Sessions(t.Context(), w.store, access.SessionFilter{MerchantID: "acme", Limit: 9}); err != nil || len(left) != 0 {
 			t.Errorf("left after a cleaning: %+v, %v", left, err)
 		}
@@ -255,9 +246,7 @@ func TestLink(t *testing.T) {
 			if name == "revoked" {
 				link, err = w.MakeLink(t.Context(), support.Principal(), support.ID)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			spoil(&link)
 			if _, err := w.OpenLink(t.Context(), link.Token, access.Browser{}); !errors.Is(err, access.ErrLink) {
 				t.Errorf("%s: %v", name, err)
@@ -270,9 +259,7 @@ func TestLink(t *testing.T) {
 func (w *sessionWorld) limited(merchantID string, scopes access.Scopes) person {
 	w.t.Helper()
 	r, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "temp", MerchantID: merchantID, Scopes: scopes, ExpiresAt: w.at.Add(time.Hour)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return person{r, k.Reveal()}
 }
 
@@ -280,9 +267,7 @@ func (w *sessionWorld) limited(merchantID string, scopes access.Scopes) person {
 func (w *sessionWorld) enter(by access.Principal, keyID string) (token string, p access.Principal) {
 	w.t.Helper()
 	link, err := w.MakeLink(w.t.Context(), by, keyID)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	if token, err = w.OpenLink(w.t.Context(), link.Token, access.Browser{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -345,9 +330,7 @@ func TestRevokedBehind(t *testing.T) {
 		used, p := w.enter(other.Principal(), owner.ID)
 		self, _ := w.enter(owner.Principal(), owner.ID)
 		unused, err := w.MakeLink(ctx, p, owner.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, err := w.keys.Revoke(ctx, access.Open(), other.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -395,9 +378,7 @@ func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 		ctx := t.Context()
 		with := func() (*sessionWorld, string) {
 			key, err := access.NewKey(access.Live, rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			v := *w
 			now := func() time.Time { return w.at }
 			v.SessionManager = access.NewSessions(access.SessionConfig{Store: store, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
@@ -408,22 +389,14 @@ func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 		before, oldKey := with()
 		after, newKey := with()
 		token, err := before.SignIn(ctx, oldKey, access.Browser{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		s, thief, err := before.Find(ctx, token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		entered, _ := before.enter(thief, w.person("acme", access.Admin).ID)
 		link, err := before.MakeLink(ctx, thief, thief.KeyID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		f := access.SavedFilter{List: "/dashboard/invoices", Name: "mine", Query: "status=open"}
-		if err := before.SaveFilter(ctx, s, f); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, before.SaveFilter(ctx, s, f))
 		after.wantSignedOut(token, "after the configured key was replaced")
 		after.wantSignedOut(entered, "by a link of the replaced key")
 		w.wantSignedOut(token, "without a configured key")
@@ -495,8 +468,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 	})
 }
 
-// TestVisits returns when the previous visit ended, and stores the time of a visit at most once a
-// minute.
+// TestVisits returns when the previous visit ended, and stores the time of a visit at most once a minute.
 func TestVisits(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -505,9 +477,7 @@ func TestVisits(t *testing.T) {
 		began := w.at
 		stored := func() time.Time {
 			v, _, err := access.SessionVisits(t.Context(), s, own)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return v.Last
 		}
 		for _, step := range []struct {
@@ -533,8 +503,7 @@ func TestVisits(t *testing.T) {
 	})
 }
 
-// TestTakeForm checks that replicas take a form once, although it is sent to all of them at the same
-// time.
+// TestTakeForm checks that replicas take a form once, although it is sent to all of them at the same time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -103,16 +104,12 @@ func TestRecountAudit(t *testing.T) {
 		for n := range 3 {
 			e := rowtest.AuditEntry(n, "acme")
 			e.Actor, e.After = key.ID, fmt.Sprint(n)
-			if err := s.Update(ctx, func(tx *db.Tx) error { return access.AppendAudit(ctx, tx, e) }); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.Update(ctx, func(tx *db.Tx) error { return access.AppendAudit(ctx, tx, e) }))
 		}
 		stored := func() int64 {
 			t.Helper()
 			all, err := access.ListStorage(t.Context(), s, "acme", 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return all[0].AuditBytes
 		}
 		before := stored()

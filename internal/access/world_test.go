@@ -11,10 +11,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// world is a database with a manager and replicas that authenticate, at a time that the
-// test sets.
+// world is a database with a manager and replicas that authenticate, at a time that the test sets.
 type world struct {
 	*access.KeyManager
 	t     *testing.T
@@ -79,8 +79,6 @@ func (w *world) replica(change ...func(*access.AuthenticatorConfig)) (*access.Au
 func (w *world) create(merchantID string, scopes access.Scopes) (access.Record, string) {
 	w.t.Helper()
 	r, k, err := w.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchantID, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return r, k.Reveal()
 }

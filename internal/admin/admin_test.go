@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -94,9 +95,7 @@ func world(t *testing.T) (admin.Config, *ledger.Service) {
 	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
 	c := admin.Config{Database: dbtest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
 	service := ledger.New(ledger.Config{Store: dbtest.Open(t, c.Database), Chains: c.Chains, Now: clock})
-	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: invoice.Unix(now - 40)}, 4); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: invoice.Unix(now - 40)}, 4))
 	return c, service
 }
 
@@ -187,18 +186,14 @@ func TestResume(t *testing.T) {
 	if reason, err := admin.Halted(t.Context(), c, "house"); reason != "" || err != nil {
 		t.Errorf("it is halted: %q, %v", reason, err)
 	}
-	if err := service.Halt(t.Context(), "house", why); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, service.Halt(t.Context(), "house", why))
 	if reason, err := admin.Halted(t.Context(), c, "house"); reason != why || err != nil {
 		t.Errorf("it is halted: %q, %v", reason, err)
 	}
 	if got := look(t, c).Chains[0].Halted; got != why {
 		t.Errorf("it looks halted: %q", got)
 	}
-	if err := admin.Resume(t.Context(), c, "house"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, admin.Resume(t.Context(), c, "house"))
 	if cur, err := service.Cursor(t.Context(), "house"); err != nil || cur.Halted != "" {
 		t.Errorf("the service sees it halted: %q, %v", cur.Halted, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -37,9 +38,7 @@ func (a *archived) write(n int, old time.Duration) {
 			At: time.Now().Add(-old).UTC().Truncate(time.Second), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan,
 			Object: "base", After: fmt.Sprintf(`{"n":%d,"text":"naïve <&> \u2028"}`, a.written),
 		}
-		if err := a.db.Update(a.t.Context(), func(tx *db.Tx) error { return access.AppendAudit(a.t.Context(), tx, e) }); err != nil {
-			a.t.Fatal(err)
-		}
+		expect.OK(a.t, a.db.Update(a.t.Context(), func(tx *db.Tx) error { return access.AppendAudit(a.t.Context(), tx, e) }))
 	}
 }
 
@@ -75,9 +74,7 @@ func TestArchiveAudit(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(5, 72*time.Hour)
 		early, err := a.verify(nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a.write(2, time.Hour)
 		if _, _, err := admin.ArchiveAudit(t.Context(), a.url, a.keys, time.Now().Add(-time.Hour), filepath.Join(a.folder, "x")); !errors.Is(err, admin.ErrArchiveAge) {
 			t.Errorf("new entries: %v", err)
@@ -120,8 +117,7 @@ func TestArchiveAudit(t *testing.T) {
 	})
 }
 
-// TestArchiveWithFutureDate checks that entries written while a clock was ahead do not keep the old
-// ones after them.
+// TestArchiveWithFutureDate checks that entries written while a clock was ahead do not keep the old ones after them.
 func TestArchiveWithFutureDate(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(3, 72*time.Hour)
@@ -186,17 +182,13 @@ func TestDamagedArchive(t *testing.T) {
 		a.write(2, time.Hour)
 		a.archive()
 		text, err := os.ReadFile(a.files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		fault := (*access.FaultError)(nil)
 		for name, changed := range map[string]string{
 			"a field": strings.Replace(string(text), "maria", "marie", 1), "a line": string(text[strings.IndexByte(string(text), '\n')+1:]),
 		} {
 			file := filepath.Join(a.folder, "changed")
-			if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, []byte(changed), 0o600))
 			if _, err := a.verify(a.keys, []string{file}); !errors.As(err, &fault) {
 				t.Errorf("%s was changed: %v", name, err)
 			}

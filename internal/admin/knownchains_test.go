@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRetireChain retires a chain, so that its chain id can have another key. Until then a second key is refused.
@@ -35,9 +36,7 @@ func TestRetireChain(t *testing.T) {
 	if err := start(renamed); !errors.As(err, &refused) {
 		t.Errorf("a second key: %v, want a refusal", err)
 	}
-	if err := admin.RetireChain(t.Context(), c, "house"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, admin.RetireChain(t.Context(), c, "house"))
 	if err := start(renamed); err != nil {
 		t.Errorf("another key after the chain was retired: %v", err)
 	}

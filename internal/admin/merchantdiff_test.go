@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestMerchantDifferences compares configurations without the merchant "shop", and with another company in its place.
@@ -25,12 +26,10 @@ func TestMerchantDifferences(t *testing.T) {
 	}
 	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
 	for _, is := range []admin.MerchantsConfig{config(one), config()} {
-		if err := admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
+		expect.OK(t, admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
 			_, err := m.RecordConfigured(t.Context())
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for _, test := range []struct {
 		config admin.MerchantsConfig

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -34,21 +35,17 @@ func TestReseal(t *testing.T) {
 			s := access.NewKeyring(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		}
-		if err := store.Update(t.Context(), func(tx *db.Tx) error {
+		expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 			_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for want := 1; want >= 0; want-- {
 			if n, err := admin.Reseal(t.Context(), url, both); err != nil || n != want {
 				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
 			}
 		}
 		secrets, err := webhooks.Secrets(t.Context(), store, []string{"cafe"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r := secrets["cafe"][0]
 		if got, err := access.NewKeyring(newer).Open("cafe", r.Version, access.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != webhooks.SecretActive {
 			t.Errorf("under the new key it is %q, %v", got, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestUnrecognizedTransfers marks transfers as checked, one and all others, and refuses an unknown one.
@@ -52,7 +53,7 @@ func unrecognized(t *testing.T, url string, checked ...string) (left []ledger.Un
 // insertTransfers inserts unrecognized transfers, three in a block.
 func insertTransfers(t *testing.T, store *db.DB, n int) {
 	t.Helper()
-	if err := store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		var all []invoice.Transfer
 		for i := range n {
 			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
@@ -60,9 +61,7 @@ func insertTransfers(t *testing.T, store *db.DB, n int) {
 			all = append(all, transfer)
 		}
 		return ledger.InsertUnrecognizedTransfers(t.Context(), tx, all)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // checkManyTransfers lists more transfers than are read at a time, and marks all of them as checked.

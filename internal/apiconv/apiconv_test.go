@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -68,18 +69,13 @@ func confirmed() invoice.Payment {
 func names(t *testing.T, v any) []string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var members map[string]any
-	if err := json.Unmarshal(text, &members); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &members))
 	return slices.Sorted(maps.Keys(members))
 }
 
-// The set of members is part of the contract: a merchant may check whether one
-// is present.
+// The set of members is part of the contract: a merchant may check whether one is present.
 func TestMembers(t *testing.T) {
 	bare := open
 	bare.TransferAmount, bare.LineItems = invoice.Amount{}, nil
@@ -125,17 +121,13 @@ func TestMembers(t *testing.T) {
 	} {
 		want := strings.Fields(test.want)
 		slices.Sort(want)
-		if diff := cmp.Diff(want, names(t, test.value)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, names(t, test.value)), "%s", name)
 	}
 }
 
 func TestInvoice(t *testing.T) {
 	got, err := json.Marshal(apiconv.Invoice(paid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := map[string]any{
 		"id": open.ID, "merchantId": "acme", "merchantAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
 		"amount": "4900000", "currency": "USDC", "chainKey": "base", "status": "paid",
@@ -145,9 +137,7 @@ func TestInvoice(t *testing.T) {
 		"amountPaid": "4900123", "amountRefunded": "0",
 	}
 	var members map[string]any
-	if err := json.Unmarshal(got, &members); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(got, &members))
 	if diff := cmp.Diff(want, members); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -187,15 +177,11 @@ func TestEventsAreAsSpecified(t *testing.T) {
 		invoice.EventRefunded: apiconv.RefundData(refund, confirmed()),
 	} {
 		body, err := apiconv.EventBody(eventID, typ, invoice.Unix(createdAt), data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if err := apitest.Event(t, body); err != nil {
 			t.Errorf("%s: %v\n%s", typ, err, body)
 		}
-		if diff := cmp.Diff([]string{"createdAt", "data", "id", "type"}, names(t, json.RawMessage(body))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", typ, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"createdAt", "data", "id", "type"}, names(t, json.RawMessage(body))), "%s", typ)
 		event, err := webhook.ParseEvent(body)
 		if err != nil || event.ID != eventID || event.Type != string(typ) || event.CreatedAt != createdAt {
 			t.Errorf("%s: parsed as %+v (%v)", typ, event, err)
@@ -228,21 +214,16 @@ func TestAmountsAreExact(t *testing.T) {
 		inv := open
 		inv.Amount = invoice.AmountFromBytes([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "amount")))
 		text, err := json.Marshal(apiconv.Invoice(inv))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var back apitypes.Invoice
-		if err := json.Unmarshal(text, &back); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(text, &back))
 		if got, err := invoice.ParseAmount(back.Amount); err != nil || got != inv.Amount {
 			t.Fatalf("%s came back as %s (%v)", inv.Amount, back.Amount, err)
 		}
 	})
 }
 
-// TestEraseEvent replaces only the texts that the merchant wrote. Members that this version does not
-// know stay.
+// TestEraseEvent replaces only the texts that the merchant wrote. Members that this version does not know stay.
 func TestEraseEvent(t *testing.T) {
 	inv := open
 	inv.Details = invoice.Details{
@@ -251,25 +232,17 @@ func TestEraseEvent(t *testing.T) {
 	}
 	inv.LineItems = []invoice.LineItem{{Label: "For Ada", Amount: inv.Amount}}
 	body, err := apiconv.EventBody(eventID, invoice.EventExpired, invoice.Unix(createdAt), apiconv.InvoiceData(inv))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	future := strings.Replace(string(body), `"status":`, `"later":12345678901234567890,"status":`, 1)
 	got, err := apiconv.EraseEvent([]byte(future), inv.Erase())
 	if err != nil || bytes.Contains(got, []byte("Ada")) || !bytes.Contains(got, []byte("12345678901234567890")) {
 		t.Fatalf("the event is %s, %v", got, err)
 	}
 	want, err := apiconv.EventBody(eventID, invoice.EventExpired, invoice.Unix(createdAt), apiconv.InvoiceData(inv.Erase()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var gotMembers, wantMembers map[string]any
-	if err := errors.Join(json.Unmarshal(bytes.Replace(got, []byte(`"later":12345678901234567890,`), nil, 1), &gotMembers), json.Unmarshal(want, &wantMembers)); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wantMembers, gotMembers); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.OK(t, errors.Join(json.Unmarshal(bytes.Replace(got, []byte(`"later":12345678901234567890,`), nil, 1), &gotMembers), json.Unmarshal(want, &wantMembers)))
+	expect.NoDiff(t, cmp.Diff(wantMembers, gotMembers), "")
 	for _, wrong := range []string{"", "{", "null", `{"data":{}}`} {
 		if _, err := apiconv.EraseEvent([]byte(wrong), inv); err == nil {
 			t.Errorf("%q is no error", wrong)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -53,9 +54,7 @@ func pebble(t *testing.T, tlsPort int) (directory string, roots *x509.CertPool) 
 func nameServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := &dns.Server{Listener: listener, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, r *dns.Msg) {
 		answer := new(dns.Msg).SetReply(r)
 		for _, q := range r.Question {
@@ -77,9 +76,7 @@ func nameServer(t *testing.T) string {
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	s, err := db.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -95,9 +92,7 @@ func newKeyring(t *testing.T, seed byte) *access.Keyring {
 		raw[i] = byte(i*i) + seed
 	}
 	key, err := access.ParseMasterKey(hex.EncodeToString(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return access.NewKeyring(key)
 }
 
@@ -105,9 +100,7 @@ func newKeyring(t *testing.T, seed byte) *access.Keyring {
 // its cache with the requesting one.
 func TestACME(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	directory, roots := pebble(t, listener.Addr().(*net.TCPAddr).Port)
 	cache := newCache(t)
 	var log logtest.Buffer
@@ -157,9 +150,7 @@ func TestACME(t *testing.T) {
 	// The other replica serves the same certificate, also to a client that names no host.
 	for _, name := range []string{host, ""} {
 		conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{ServerName: name, InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got := conn.ConnectionState().PeerCertificates[0]; !got.Equal(pair.Leaf) {
 			t.Errorf("for %q the other replica serves %s", name, got.Subject)
 		}
@@ -201,9 +192,7 @@ func TestCache(t *testing.T) {
 	if _, err := c.Get(ctx, "a"); err != autocert.ErrCacheMiss { //nolint:errorlint // autocert compares it
 		t.Error(err)
 	}
-	if err := c.Put(ctx, "a", []byte("secret")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Put(ctx, "a", []byte("secret")))
 	if got, err := c.Get(ctx, "a"); err != nil || string(got) != "secret" {
 		t.Errorf("%q, %v", got, err)
 	}

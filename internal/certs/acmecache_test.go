@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/certs"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestACMECache(t *testing.T) {
@@ -20,9 +21,7 @@ func TestACMECache(t *testing.T) {
 			t.Errorf("before it is stored: %v", err)
 		}
 		for i, e := range []certs.ACMEEntry{{Sealed: []byte{0, 1, 2}, KeyID: "k1"}, {Sealed: []byte("other"), KeyID: "k2"}} {
-			if err := certs.PutACMEEntry(ctx, s, "a.example", e, time.Unix(int64(i), 0)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, certs.PutACMEEntry(ctx, s, "a.example", e, time.Unix(int64(i), 0)))
 			if got, err := certs.FindACMEEntry(ctx, s, "a.example"); err != nil || !cmp.Equal(got, e) {
 				t.Errorf("%+v, %v; want %+v", got, err, e)
 			}

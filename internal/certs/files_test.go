@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -33,9 +34,7 @@ func open(t *testing.T, first certstest.Pair, now time.Time) *opened {
 	o.Files, err = OpenFiles(FilesConfig{
 		Certificate: o.cert, Key: o.key, Now: func() time.Time { return o.now }, Logger: slog.New(slog.NewTextHandler(o.log, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return o
 }
 
@@ -87,9 +86,7 @@ func TestReload(t *testing.T) {
 	f.write(certstest.Pair{Certificate: []byte("no PEM"), Key: third.Key})
 	f.Reload()
 	f.wants("no certificate", second, "failed to find any PEM data")
-	if err := os.Remove(f.key); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(f.key))
 	f.Reload()
 	f.wants("a missing key", second, "tls.key")
 	f.write(third)
@@ -131,20 +128,14 @@ func TestSymlinkSwap(t *testing.T) {
 	first, second := certstest.New(t, now.Add(time.Hour)), certstest.New(t, now.Add(2*time.Hour))
 	dir := t.TempDir()
 	for name, p := range map[string]certstest.Pair{"..1": first, "..2": second} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		certstest.Write(t, filepath.Join(dir, name, "tls.crt"), p.Certificate, filepath.Join(dir, name, "tls.key"), p.Key)
 	}
 	link := func(target string) {
 		t.Helper()
 		next := filepath.Join(dir, "..data_tmp")
-		if err := os.Symlink(target, next); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(target, next))
+		expect.OK(t, os.Rename(next, filepath.Join(dir, "..data")))
 	}
 	link("..1")
 	f := &opened{t: t}
@@ -153,9 +144,7 @@ func TestSymlinkSwap(t *testing.T) {
 		Certificate: filepath.Join(dir, "..data", "tls.crt"), Key: filepath.Join(dir, "..data", "tls.key"),
 		Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	link("..2")
 	f.Reload()
 	f.wants("swapped", second, "")

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestParseAddress(t *testing.T) {
@@ -47,9 +48,7 @@ func TestChecksumRoundTrip(t *testing.T) {
 func TestCommitmentID(t *testing.T) {
 	typ := func(name string) abi.Argument {
 		y, err := abi.NewType(name, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return abi.Argument{Type: y}
 	}
 	args := abi.Arguments{
@@ -73,9 +72,7 @@ func TestCommitmentID(t *testing.T) {
 			common.Address(terms.Token), new(big.Int).SetBytes(word[:]), big.NewInt(expiresAt),
 			crypto.Keccak256Hash([]byte(id)),
 		)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, err)
 		want := invoice.Hash(crypto.Keccak256Hash(packed))
 		if got := CommitmentID(chainID, registry, terms, id); got != want {
 			rt.Fatalf("CommitmentID = %s, want %s", got, want)

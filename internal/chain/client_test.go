@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -43,9 +44,7 @@ func newClient(t *testing.T, url string) *chain.Client {
 func newClientOf(t *testing.T, conf chain.ClientConfig) *chain.Client {
 	t.Helper()
 	e, err := chain.NewClient(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -212,9 +211,7 @@ const maxAnswer = 100_000
 // TestBatchOfLongAnswers halves a batch with answers that are too long together.
 func TestBatchOfLongAnswers(t *testing.T) {
 	server := rpc.NewServer()
-	if err := server.RegisterName("eth", &halfAnswer{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, server.RegisterName("eth", &halfAnswer{}))
 	t.Cleanup(server.Stop)
 	node := httptest.NewServer(server)
 	t.Cleanup(node.Close)
@@ -224,9 +221,7 @@ func TestBatchOfLongAnswers(t *testing.T) {
 		batch[i] = rpc.BatchElem{Method: "eth_blockNumber", Result: &results[i]}
 	}
 	e := newClientOf(t, chain.ClientConfig{URL: node.URL, MaxAnswer: maxAnswer})
-	if err := e.BatchCallContext(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.BatchCallContext(t.Context(), batch))
 	for i, r := range results {
 		if len(r) != maxAnswer/2 {
 			t.Errorf("answer %d has %d bytes", i, len(r))
@@ -273,9 +268,7 @@ func TestResponseTooLarge(t *testing.T) {
 	for _, scheme := range []string{"http", "ws"} {
 		answer := longAnswer{make(chan struct{}), make(chan struct{})}
 		server := rpc.NewServer()
-		if err := server.RegisterName("eth", answer); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, server.RegisterName("eth", answer))
 		t.Cleanup(server.Stop)
 		handler := map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})}[scheme]
 		node := httptest.NewServer(handler)

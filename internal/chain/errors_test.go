@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // classification is how the program classifies an error.
@@ -65,9 +66,7 @@ func replying(t *testing.T, status int, header http.Header, body string) *Client
 	}))
 	t.Cleanup(node.Close)
 	e, err := NewClient(ClientConfig{URL: node.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -163,9 +162,7 @@ func TestTimeout(t *testing.T) {
 	}))
 	t.Cleanup(node.Close)
 	e, err := NewClient(ClientConfig{URL: node.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(e.Close)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,9 +171,7 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("a caller that gave up: %v", err)
 	}
 	slow, err := NewClient(ClientConfig{URL: node.URL, Timeout: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(slow.Close)
 	_, err = slow.LogsInRange(t.Context(), 1, 2, LogFilter{})
 	if !errors.Is(err, ErrTimeout) || !isNodeFailure(err) || !IsRefusal(err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestEvidence requests the evidence of transactions in each way.
@@ -44,9 +45,7 @@ func TestEvidence(t *testing.T) {
 	check("Evidence", receipts, func(i int) []byte { return inputs[i] }, err)
 
 	receipts, err = e.BlockReceipts(ctx, invoice.Hash(b.Hash))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ofBlock, err := e.BlockInputs(ctx, invoice.Hash(b.Hash))
 	check("by block", receipts, func(i int) []byte { return ofBlock[txs[i]] }, err)
 
@@ -76,9 +75,7 @@ func scripted(t *testing.T, results map[string]string) *chain.Client {
 		if err != nil {
 			t.Error(err)
 		}
-		answer := func(c call) string {
-			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, results[c.Method])
-		}
+		answer := func(c call) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, results[c.Method]) }
 		var one call
 		if json.Unmarshal(body, &one) == nil {
 			io.WriteString(w, answer(one)) //nolint:errcheck // the client may hang up

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // model computes a node's expected state from the events.
@@ -67,9 +68,7 @@ func TestPoolStates(t *testing.T) {
 		models := map[*Node]*model{}
 		for i := range n {
 			e, err := NewClient(ClientConfig{URL: fmt.Sprintf("http://p%d.example", i)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer e.Close()
 			conf.Clients = append(conf.Clients, e)
 		}
@@ -227,9 +226,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 // TestOnChange records the reported changes of a sequence of events.
 func TestOnChange(t *testing.T) {
 	e, err := NewClient(ClientConfig{URL: "http://p.example/s3cret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer e.Close()
 	now := time.Unix(1_790_000_000, 0)
 	var reported []State
@@ -270,9 +267,7 @@ func TestOnChange(t *testing.T) {
 func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	t.Helper()
 	e, err := NewClient(ClientConfig{URL: "http://p.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(e.Close)
 	pool := NewPool(PoolConfig{Clients: []*Client{e}, Now: func() time.Time { return *now }, Logger: logger})
 	return pool.Nodes()[0]
@@ -317,9 +312,7 @@ func TestThresholds(t *testing.T) {
 		conf := PoolConfig{Now: time.Now, Logger: quiet}
 		for _, url := range []string{"http://a.example", "http://b.example"} {
 			e, err := NewClient(ClientConfig{URL: url})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			t.Cleanup(e.Close)
 			conf.Clients = append(conf.Clients, e)
 		}

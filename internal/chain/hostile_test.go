@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // hijacked answers every request, and then leaves the connection open until the client closes it.
@@ -39,9 +40,7 @@ func hijacked(t *testing.T, answer string) string {
 func mute(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := listener.Close(); err != nil {
 			t.Error(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var (
@@ -122,10 +123,8 @@ func TestTransaction(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b chain.Chain) bool { return a.Key == b.Key }),
-			cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
-			t.Errorf("%s: report (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(test.want, got, cmp.Comparer(func(a, b chain.Chain) bool { return a.Key == b.Key }),
+			cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })), "%s: report", name)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // transferLogs writes n logs as geth does.
@@ -25,9 +27,7 @@ func transferLogs(tb testing.TB, n int) []byte {
 		}
 	}
 	data, err := json.Marshal(logs)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	return data
 }
 
@@ -164,15 +164,11 @@ func BenchmarkLogs(b *testing.B) {
 	}))
 	defer node.Close()
 	e, err := NewClient(ClientConfig{URL: node.URL})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer e.Close()
 	for name, ask := range map[string]func() ([]types.Log, error){
-		"ours": func() ([]types.Log, error) { return e.LogsInRange(b.Context(), 0, 1, LogFilter{}) },
-		"go-ethereum's": func() (logs []types.Log, err error) {
-			return logs, e.call(b.Context(), &logs, getLogs)
-		},
+		"ours":          func() ([]types.Log, error) { return e.LogsInRange(b.Context(), 0, 1, LogFilter{}) },
+		"go-ethereum's": func() (logs []types.Log, err error) { return logs, e.call(b.Context(), &logs, getLogs) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

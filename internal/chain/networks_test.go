@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -118,9 +119,7 @@ func TestLookup(t *testing.T) {
 // TestNetworksAreDocumented compares both tables of networks in docs/configuration.md with the built-in ones.
 func TestNetworksAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	table := func(head string) string {
 		_, table, _ := strings.Cut(string(page), "\n"+head)
 		table, _, _ = strings.Cut(table, "\n\n")

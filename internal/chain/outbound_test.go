@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // client returns a client. Its connections are closed when the test ends.
@@ -19,8 +20,7 @@ func client(t *testing.T) *http.Client {
 	return &http.Client{Transport: chain.Transport{Base: base}}
 }
 
-// hijacking answers every request and leaves the connection open until the client closes it, which
-// closes gone.
+// hijacking answers every request and leaves the connection open until the client closes it, which closes gone.
 func hijacking(t *testing.T, answer string) (url string, gone <-chan struct{}) {
 	t.Helper()
 	closed := make(chan struct{})
@@ -44,9 +44,7 @@ func hijacking(t *testing.T, answer string) (url string, gone <-chan struct{}) {
 func post(ctx context.Context, t *testing.T, c *http.Client, url string) (*http.Response, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c.Do(r)
 }
 
@@ -78,9 +76,7 @@ func TestBodyEndsWithTheContext(t *testing.T) {
 	defer w.Close() //nolint:errcheck // it is over in any case
 	ctx, cancel := context.WithCancel(t.Context())
 	resp, err := post(ctx, t, &http.Client{Transport: chain.Transport{Base: stubborn{r, r}}}, "http://node.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close() //nolint:errcheck // it is over in any case
 	go func() {
 		_, _ = io.WriteString(w, "{") // the reader has begun
@@ -96,9 +92,7 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 	url, gone := hijacking(t, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
 	ctx, cancel := context.WithCancel(t.Context())
 	resp, err := post(ctx, t, client(t), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close() //nolint:errcheck // it is over in any case
 	if _, err := io.ReadFull(resp.Body, make([]byte, 1)); err != nil {
 		t.Fatal(err)

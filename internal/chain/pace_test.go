@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // pacedClock is a clock that advances only while something sleeps.
@@ -28,9 +30,7 @@ func TestPace(t *testing.T) {
 		c, p := newPaced()
 		second, used, refused := c.at, 0, 0
 		call := func() {
-			if err := p.admit(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.admit(t.Context(), 1))
 			if c.at.Sub(second) >= time.Second {
 				second, used = c.at, 0
 			}
@@ -66,9 +66,7 @@ func TestPaceOfCallersThatGiveUp(t *testing.T) {
 		for ; done < 40 && attempts < 20; attempts++ {
 			c.at = c.at.Add(time.Second)
 			for done = 0; done < 40; done++ {
-				if err := p.admit(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, p.admit(t.Context(), 1))
 				if c.at.Sub(second) >= time.Second {
 					second, used = c.at, 0
 				}
@@ -94,9 +92,7 @@ func TestPaceEdges(t *testing.T) {
 	if p.limit() != 0 {
 		t.Errorf("after a failure at %d calls a second the pace is %f", firstPace, p.limit())
 	}
-	if err := p.admit(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.admit(t.Context(), 1))
 	p.refused()
 	p.refused() // of the same time
 	if p.limit() != firstPace || p.most() != 1 || p.delay(ClassFollowing) != pauseAfterRefusal {
@@ -104,9 +100,7 @@ func TestPaceEdges(t *testing.T) {
 	}
 	for _, want := range []float64{2, MinPace, MinPace} {
 		for range firstPace {
-			if err := p.admit(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.admit(t.Context(), 1))
 		}
 		if p.refused(); p.limit() != want {
 			t.Errorf("after a further failure the pace is %f, want %f", p.limit(), want)
@@ -130,9 +124,7 @@ func TestPaceEdges(t *testing.T) {
 	set, p := newPaced()
 	p.rate, p.setting = 8, 8
 	for range 80 {
-		if err := p.admit(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.admit(t.Context(), 2))
 	}
 	if took := set.at.Sub(time.Unix(1_790_000_000, 0)); took < 19*time.Second || took > 20*time.Second || p.limit() != 0 || p.most() != 2 {
 		t.Errorf("160 calls took %s at 8 a second; refusals led to %f, %d at once", took, p.limit(), p.most())
@@ -178,14 +170,10 @@ func TestLostBroadcast(t *testing.T) {
 			}))
 			defer node.Close()
 			c, err := NewClient(ClientConfig{URL: node.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer c.Close()
 			_, c.pace = newPaced()
-			if err := c.pace.admit(t.Context(), 2*firstPace-1); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.pace.admit(t.Context(), 2*firstPace-1))
 			if err := c.call(t.Context(), new(string), test.method, "0x01"); err == nil {
 				t.Fatal("it succeeds")
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // coded is a node's error answer with a code.
@@ -85,9 +86,7 @@ func TestPoolPassesOn(t *testing.T) {
 			},
 		} {
 			p := pool(t, start(), first.URL, second.URL)
-			if err := p.Nodes()[0].Ready(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.Nodes()[0].Ready(t.Context()))
 			first.Intercept(func(context.Context, string) error { return coded(code) })
 			before := second.Calls("eth_chainId")
 			err := call(p)
@@ -155,9 +154,7 @@ func TestPoolByStatus(t *testing.T) {
 func TestPoolCallersEnd(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	p := pool(t, start(), node.URL)
-	if err := p.Nodes()[0].Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Nodes()[0].Ready(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	node.Intercept(func(ctx context.Context, _ string) error {
 		cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestQuantity(t *testing.T) {
@@ -89,9 +90,7 @@ func TestLeadingZeros(t *testing.T) {
 	}))
 	t.Cleanup(node.Close)
 	c, err := NewClient(ClientConfig{URL: node.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(c.Close)
 	var logged strings.Builder
 	pool := NewPool(PoolConfig{Clients: []*Client{c}, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -157,9 +156,7 @@ func TestLeadingZerosOfEach(t *testing.T) {
 		}))
 		t.Cleanup(node.Close)
 		c, err := NewClient(ClientConfig{URL: node.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(c.Close)
 		if err := test.ask(c); err != nil || !c.leadingZeros.Load() {
 			t.Errorf("%s: %v; said is %t", name, err, c.leadingZeros.Load())

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // of returns the context of a merchant's request.
@@ -38,9 +39,7 @@ func checked(t *testing.T, c *clock, urls ...string) *chain.Pool {
 func check(t *testing.T, p *chain.Pool) *chain.Pool {
 	t.Helper()
 	for _, node := range p.Nodes() {
-		if err := node.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, node.Ready(t.Context()))
 		node.ReportSuccess()
 	}
 	return p
@@ -98,9 +97,7 @@ func TestRequestsLeaveLimits(t *testing.T) {
 	for i := range batch {
 		batch[i] = rpc.BatchElem{Method: "eth_chainId", Result: new(hexutil.Uint64)}
 	}
-	if err := p.Requests().BatchCallContext(of(t, "acme"), batch); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Requests().BatchCallContext(of(t, "acme"), batch))
 	node := p.Nodes()[0]
 	if n := node.Limit(chain.KindRequestCalls).Next(); n != 1 {
 		t.Errorf("a batch of requests has %d calls next", n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // safeFile is a batch file that Safe's Transaction Builder 1.18.2 exported.
@@ -34,20 +35,14 @@ func TestSafeChecksum(t *testing.T) {
 func TestSafeBatch(t *testing.T) {
 	t.Parallel()
 	file, err := SafeBatch(8453, time.UnixMilli(1_700_000_000_123), "Refund", "of a payment", invoice.Address{1}, invoice.Address{2}, "0x12")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var parsed map[string]any
-	if err := json.Unmarshal(file, &parsed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(file, &parsed))
 	meta := parsed["meta"].(map[string]any)
 	checksum := meta["checksum"]
 	delete(meta, "checksum") // as the Transaction Builder verifies it
 	without, err := json.Marshal(parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want, err := SafeChecksum(without); checksum != want || err != nil {
 		t.Errorf("checksum %s, want %s, %v", checksum, want, err)
 	}

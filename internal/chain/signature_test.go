@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // testKey is the first account of every development chain.
@@ -18,13 +19,9 @@ const testKey = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff8
 func sign(t testing.TB, text string) (signature string, by invoice.Address) {
 	t.Helper()
 	key, err := crypto.HexToECDSA(testKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sig, err := crypto.Sign(accounts.TextHash([]byte(text)), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return "0x" + hex.EncodeToString(sig), invoice.Address(crypto.PubkeyToAddress(key.PublicKey))
 }
 

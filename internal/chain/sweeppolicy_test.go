@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestLeastSweep(t *testing.T) {
@@ -40,9 +42,7 @@ func TestBoundaryOfADay(t *testing.T) {
 	p := SweepPolicy{When: SweepDaily, At: 3 * time.Hour}
 	at := func(text string) time.Time {
 		parsed, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return parsed
 	}
 	for now, want := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // sweepLogs are the events of a factory: a sweep of 7 and a failure.
@@ -44,9 +45,7 @@ func TestSweepEvents(t *testing.T) {
 func FuzzSweepEvents(f *testing.F) {
 	factory := common.Address{0x61}
 	seed, err := json.Marshal(sweepLogs(factory))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	f.Add(seed)
 	f.Add([]byte(`[{"address":"0x6100000000000000000000000000000000000000","topics":[],"data":"0x"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestResponseLimit reads answers around the limit, in large and small pieces.
@@ -22,9 +24,7 @@ func TestResponseLimit(t *testing.T) {
 			"whole": func(r io.Reader) io.Reader { return r }, "bytewise": iotest.OneByteReader,
 		} {
 			resp, err := client.Get(node.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			read, err := io.ReadAll(pieces(resp.Body))
 			if !errors.Is(err, want) || len(read) != min(size, limit) {
 				t.Errorf("%d bytes, %s: read %d, %v; want %v", size, name, len(read), err, want)

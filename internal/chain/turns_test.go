@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestTurnsByClass makes calls of each class wait for a node, the requests first. The indexer has the first turns, then
@@ -17,9 +19,7 @@ import (
 func TestTurnsByClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(100, time.Now, sleep)
-		if err := p.admit(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.admit(t.Context(), 1))
 		var mu sync.Mutex
 		var order []Class
 		for _, class := range []Class{ClassRequest, ClassWriting, ClassFollowing} {
@@ -36,9 +36,7 @@ func TestTurnsByClass(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if err := sleep(t.Context(), time.Second); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, sleep(t.Context(), time.Second))
 		synctest.Wait()
 		const f, w, r = ClassFollowing, ClassWriting, ClassRequest
 		if want := []Class{f, f, f, w, r, w, w, r, r}; !slices.Equal(order, want) {
@@ -88,16 +86,12 @@ func TestRequestsWait(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(4, time.Now, sleep)
-		if err := p.admit(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.admit(t.Context(), 1))
 		failed := make(chan error, 1)
 		go func() { failed <- p.admit(withClass(t.Context(), ClassRequest), 1) }()
 		synctest.Wait()
 		for range 2 { // which go first
-			if err := p.admit(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.admit(t.Context(), 1))
 		}
 		if err := <-failed; !errors.Is(err, errPaced) {
 			t.Errorf("a request behind calls of the indexer: %v", err)
@@ -137,9 +131,7 @@ func TestTurnsOfAnyCalls(t *testing.T) {
 			made, ended, failed := 0, time.Duration(0), ""
 			var group sync.WaitGroup
 			for _, c := range calls {
-				if err := sleep(t.Context(), c.After); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, sleep(t.Context(), c.After))
 				group.Go(func() {
 					ctx, end := context.WithTimeout(withClass(t.Context(), c.Class), c.GiveUp)
 					defer end()

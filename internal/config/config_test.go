@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -97,9 +98,7 @@ chains:
 
 func TestParse(t *testing.T) {
 	cfg, err := config.Parse([]byte(full), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if diff := cmp.Diff("[10.1.0.0/16 127.0.0.1/32 fd00::/8]", fmt.Sprint(cfg.WebhookAllow)); diff != "" {
 		t.Error(diff)
 	}
@@ -168,14 +167,10 @@ func TestParse(t *testing.T) {
 // TestMasterKeys opens with each key what was sealed under it.
 func TestMasterKeys(t *testing.T) {
 	cfg, err := config.Parse([]byte(full), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, text := range []string{masterKey, strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
 		key, err := access.ParseMasterKey(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got, err := cfg.Keyring.Open("shop", 1, access.NewKeyring(key).Seal("shop", 1, "s")); err != nil || got != "s" {
 			t.Errorf("key %d opens %q, %v", i, got, err)
 		}
@@ -337,9 +332,7 @@ func TestKnownTokens(t *testing.T) {
 	text := strings.NewReplacer("chainKey: house\n    chainId: 31337\n", "chainKey: arc\n", "finality: 3", "finality: 1",
 		"{currency: USDC, address: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "{currency: USDC, address: "+chain.Checksum(arc.Tokens[0].Address)).Replace(full)
 	cfg, err := config.Parse([]byte(text), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := cfg.Chains[1].Tokens[0]; len(got.Movements) == 0 || len(got.Movements) != len(arc.Tokens[0].Movements) {
 		t.Errorf("arc's token is read as %+v; want it as %+v", got, arc.Tokens[0])
 	}
@@ -364,9 +357,7 @@ func TestAddresses(t *testing.T) {
 func TestParseJSON(t *testing.T) {
 	cfg, err := config.Parse([]byte(`{"merchants": [{"id": "shop", "webhookUrl": "https://shop.example/", "webhookSecretEnv": "SHOP_SECRET"}],
 		"chains": [{"chainKey": "polygon", "rpc": ["https://node.example"], "finality": "finalized+64"}]}`), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	addresses := []config.Address{{Listen: config.DefaultListen, Doors: []string{"public", "api", "operator"}}}
 	if diff := cmp.Diff(addresses, cfg.Addresses); diff != "" || cfg.Database != config.DefaultDatabase {
 		t.Errorf("defaults: %s, %q", diff, cfg.Database)
@@ -381,9 +372,7 @@ func TestParseJSON(t *testing.T) {
 
 func TestProviderDefaults(t *testing.T) {
 	cfg, err := config.Parse([]byte(strings.Replace(full, "    chains: {BASE: base}\n    currencies: {USD: USDC}\n", "", 1)), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	p := cfg.Providers[0]
 	for name, key := range map[string]string{"ETH": "ethereum", "MATIC": "polygon", "POLY": "polygon", "AVAX": "avalanche", "BASE-SEPOLIA": "base-sepolia"} {
 		if p.Chains[name] != key {
@@ -559,9 +548,7 @@ func TestLoad(t *testing.T) {
 	}
 	t.Setenv("SHOP_SECRET", "whsec_c2hvcCBzaG9wIHNob3AgISE=")
 	text := "merchants: [{id: a, webhookUrl: 'https://a.example', webhookSecretEnv: SHOP_SECRET}]\nchains: [{chainKey: base, rpc: ['https://b.example']}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	cfg, err := config.Load(path, config.System)
 	if err != nil || cfg.Merchants["a"].WebhookSecret != "whsec_c2hvcCBzaG9wIHNob3AgISE=" {
 		t.Errorf("Load = %+v, %v", cfg, err)
@@ -581,8 +568,7 @@ func TestCheckLoopback(t *testing.T) {
 	}
 }
 
-// TestURLErrorsShowNoCredentials checks that the error for a refused URL shows the URL only up to its
-// host.
+// TestURLErrorsShowNoCredentials checks that the error for a refused URL shows the URL only up to its host.
 func TestURLErrorsShowNoCredentials(t *testing.T) {
 	for text, shown := range map[string]string{
 		"": `is ""`, "shop.example": `is "shop.example"`, "ftp://shop.example": `is "ftp://shop.example"`,
@@ -666,9 +652,7 @@ func TestFormerNameOfQuorum(t *testing.T) {
 		"agree":  {"chains[0].agree: is called quorum now; rename it"},
 	} {
 		cfg, err := config.Parse([]byte(strings.Replace(full, "quorum: 2", key+": 2", 1)), secrets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if cfg.Chains[0].Quorum != 2 {
 			t.Errorf("%s: 2 gives a quorum of %d", key, cfg.Chains[0].Quorum)
 		}
@@ -678,8 +662,7 @@ func TestFormerNameOfQuorum(t *testing.T) {
 	}
 }
 
-// TestModes warns of a secret's file that others may read, and refuses one that
-// others may write.
+// TestModes warns of a secret's file that others may read, and refuses one that others may write.
 func TestModes(t *testing.T) {
 	for mode, want := range map[fs.FileMode]string{
 		0o600: "", 0o400: "", 0o700: "", 0o640: "warning", 0o644: "warning", 0o444: "warning", 0o604: "warning",

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// TestSettingsAreDocumented compares the settings that a file can have with the
-// tables of docs/configuration.md.
+// TestSettingsAreDocumented compares the settings that a file can have with the tables of docs/configuration.md.
 func TestSettingsAreDocumented(t *testing.T) {
 	compareSettings(t, "configuration.md", readSettings(t, "configuration.md"))
 }
@@ -32,9 +32,7 @@ func TestChangesAreDocumented(t *testing.T) {
 func readSettings(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(testdeps.Repo("docs/" + page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return documentedSettings(string(text))
 }
 

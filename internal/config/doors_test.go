@@ -16,24 +16,19 @@ import (
 
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // newPair returns a self-signed certificate and its key, in PEM.
 func newPair(t *testing.T) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"pay.example.com"}, NotAfter: time.Now().Add(time.Hour)}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
@@ -150,9 +145,7 @@ func acme(settings string) string {
 func TestACME(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse([]byte(minimal+"listen: ':443'\n"+acme("hosts: [Pay.example.com], directory: https://ca.example/dir, email: a@example.com, caFile: /tls/cert")), withPair(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if a := cfg.TLS.ACME; a == nil || a.Hosts[0] != "pay.example.com" || a.Directory != "https://ca.example/dir" || a.Email != "a@example.com" || a.Roots == nil || !cfg.Addresses[0].HTTPS {
 		t.Errorf("%+v", a)
 	}

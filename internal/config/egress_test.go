@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestEgressOfWebhooks reads the private CA, the proxy and the headers of webhooks.
@@ -18,9 +19,7 @@ func TestEgressOfWebhooks(t *testing.T) {
 	}
 	text := strings.Replace(minimal, "{id: shop}", "{id: shop, webhookUrl: 'https://shop.example', webhookSecretEnv: HOOK, webhookHeaders: [{name: Authorization, valueEnv: TOKEN}, {name: X-A, value: a}]}", 1)
 	cfg, err := config.Parse([]byte(text+"webhooks: {caFile: /tls/cert, proxy: {urlEnv: PROXY}}\n"), src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !strings.Contains(string(cfg.WebhookCA), "CERTIFICATE") || cfg.WebhookProxy == nil || cfg.WebhookProxy.Host != "proxy.internal:3128" {
 		t.Errorf("the CA is %q, the proxy %v", cfg.WebhookCA, cfg.WebhookProxy)
 	}

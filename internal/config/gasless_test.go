@@ -7,8 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/config"
 )
 
-// TestGasless wants authorizations to be off by default, and the default limits if the file has no
-// limits.
+// TestGasless wants authorizations to be off by default, and the default limits if the file has no limits.
 func TestGasless(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]*config.Gasless{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // withNode returns the full configuration with other settings of its last node.
@@ -21,9 +22,7 @@ func withNode(node string) string {
 func TestNodeSettings(t *testing.T) {
 	text := withNode("{url: 'https://second.example/hunter2', maxBatch: 7, maxRange: 500, callsPerSecond: 25, headers: [{name: authorization, valueEnv: NOT_A_KEY}, {name: X-Plan, valueFile: /run/secrets/shop}]}")
 	cfg, err := config.Parse([]byte(text), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := []chain.NodeSettings{{}, {MaxBatch: 7, MaxRange: 500, CallsPerSecond: 25, Headers: http.Header{"Authorization": {"hunter2"}, "X-Plan": {"whsec_from_the_file"}}}}
 	if diff := cmp.Diff(want, cfg.Chains[1].Nodes); diff != "" {
 		t.Error(diff)

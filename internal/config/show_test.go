@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -29,8 +30,7 @@ func show(t *testing.T, text string) string {
 	return string(out)
 }
 
-// TestShow shows a configuration twice: the output is a configuration with the same settings in
-// effect.
+// TestShow shows a configuration twice: the output is a configuration with the same settings in effect.
 func TestShow(t *testing.T) {
 	shown := show(t, full)
 	if diff := cmp.Diff(shown, show(t, shown)); diff != "" {
@@ -72,9 +72,7 @@ func TestShowStandby(t *testing.T) {
 // if the file leaves it out.
 func TestShowFillsDefaults(t *testing.T) {
 	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	shown := show(t, `
 merchants: [{id: shop}]
 publicUrl: https://pay.example

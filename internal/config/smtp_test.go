@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestSMTP(t *testing.T) {
@@ -25,9 +26,7 @@ func TestSMTP(t *testing.T) {
 			t.Errorf("%s: %v", setting, err)
 			continue
 		}
-		if diff := cmp.Diff(&want, cfg.SMTP); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", setting, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&want, cfg.SMTP), "%s", setting)
 	}
 	if cfg, err := config.Parse([]byte(full), secrets); err != nil || cfg.SMTP != nil {
 		t.Errorf("without the setting: %+v, %v", cfg.SMTP, err)

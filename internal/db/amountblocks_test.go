@@ -40,9 +40,8 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	blocks.check("an unused amount", most)
 }
 
-// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very
-// many closed invoices of an address had as transfer amount, one after the other. It must read only
-// the blocks of the newest.
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices
+// of an address had as transfer amount, one after the other. It must read only the blocks of the newest.
 func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	t.Parallel()
 	const told, most = 1000, 100

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -25,9 +26,7 @@ func TestBackup(t *testing.T) {
 	var both errgroup.Group
 	both.Go(func() error { return db.Backup(t.Context(), url, path, time.Now()) })
 	dbtest.Schedule(t, s, "shop", 100, 100, 1000)
-	if err := both.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, both.Wait())
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the backup has the mode %v, %v", info.Mode(), err)
 	}
@@ -48,9 +47,7 @@ func TestBackupRefuses(t *testing.T) {
 	write := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte("mine"), 0o600))
 		return path
 	}
 	taken := write("taken.db")

@@ -96,8 +96,7 @@ func TestSlowBatch(t *testing.T) {
 	})
 }
 
-// TestFreedLane runs a batch that takes longer than the patience: its lane leaves a call to another
-// lane.
+// TestFreedLane runs a batch that takes longer than the patience: its lane leaves a call to another lane.
 func TestFreedLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // machine has a clock that can be set, and a process that runs.
@@ -27,9 +28,7 @@ func (m *machine) open(t *testing.T, s *db.DB) *db.Clock {
 		Store: s, Logger: slog.New(slog.DiscardHandler),
 		Wall: func() time.Time { return m.wall }, Elapsed: func() time.Duration { return m.elapsed },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }
 
@@ -37,8 +36,7 @@ var began = time.UnixMilli(1_700_000_000_000)
 
 const day = 24 * time.Hour
 
-// While a process runs, jumps in either direction do not move the schedule's
-// time, whether the clock comes back or not.
+// While a process runs, jumps in either direction do not move the schedule's time, whether the clock comes back or not.
 func TestJumpsWhileRunning(t *testing.T) {
 	s := dbtest.Open(t, dbtest.SQLite(t))
 	m := &machine{wall: began}
@@ -52,9 +50,7 @@ func TestJumpsWhileRunning(t *testing.T) {
 			if got := c.Now().Sub(began); got != passed {
 				t.Errorf("after a jump by %s: %s have passed, want %s", jump, got, passed)
 			}
-			if err := c.Read(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.Read(t.Context()))
 			if got := c.Now().Sub(began); got != passed {
 				t.Errorf("after a jump by %s, read: %s have passed, want %s", jump, got, passed)
 			}
@@ -127,9 +123,7 @@ func TestConfirmed(t *testing.T) {
 		for range hours {
 			m.run(time.Hour)
 			passed += time.Hour
-			if err := c.Read(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.Read(t.Context()))
 		}
 	}
 	want := func(when string, want time.Duration) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -25,15 +26,11 @@ func TestClockReading(t *testing.T) {
 		} {
 			got, err := s.ReadClock(t.Context(), base, func(stored db.ClockReading, _ time.Time) db.ClockReading {
 				stored.Source = time.Time{} // on PostgreSQL it is its own clock
-				if diff := gocmp.Diff(last, stored); diff != "" {
-					t.Errorf("stored (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, gocmp.Diff(last, stored), "stored")
 				return next
 			})
 			rowtest.Must(t, err)
-			if diff := gocmp.Diff(next, got); diff != "" {
-				t.Errorf("returned (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(next, got), "returned")
 			last = next
 		}
 	})

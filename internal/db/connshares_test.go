@@ -144,8 +144,7 @@ func TestHeartbeatsKeepTheirConnections(t *testing.T) {
 	}
 }
 
-// hold keeps n transactions, or reads, open until the caller calls release, which returns when they
-// have ended.
+// hold keeps n transactions, or reads, open until the caller calls release, which returns when they have ended.
 func hold(t *testing.T, n int, update func(fn func(*db.Tx) error) error) (release func()) {
 	t.Helper()
 	var group sync.WaitGroup

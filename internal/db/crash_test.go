@@ -21,8 +21,7 @@ import (
 // crashEnv names the database that the child process of TestExtraCrash fills.
 const crashEnv = "QUITTANCE_STORE_TEST_CRASH"
 
-// TestExtraCrash kills a process that creates invoices, and checks that each acknowledged
-// invoice is stored.
+// TestExtraCrash kills a process that creates invoices, and checks that each acknowledged invoice is stored.
 func TestExtraCrash(t *testing.T) {
 	t.Parallel()
 	url := dbtest.SQLite(t)

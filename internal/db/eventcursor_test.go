@@ -193,8 +193,7 @@ func (r *cursorRun) awaitLostSessions(direct string) {
 	}
 }
 
-// read pages through the events by cursor until all are written, and compares them with the stored
-// ones.
+// read pages through the events by cursor until all are written, and compares them with the stored ones.
 func (r *cursorRun) read(f webhooks.EventFilter, random *rand.Rand) {
 	var cursor int64
 	var seen []string

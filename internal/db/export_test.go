@@ -35,8 +35,7 @@ func (s *statements) Locked() bool {
 	return !free
 }
 
-// NewStatements returns statements on a database, and a function that returns how many are
-// prepared.
+// NewStatements returns statements on a database, and a function that returns how many are prepared.
 func NewStatements(db sqliteConn) (on *Statements, prepared func() int) {
 	s := &statements{on: db}
 	return s, func() int { return len(s.cache) }

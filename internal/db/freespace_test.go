@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices
-// when a payment of one is seen, because none of their columns changes: pages have room for such rows
-// (HOT updates).
+// TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices when a payment of
+// one is seen, because none of their columns changes: pages have room for such rows (HOT updates).
 func TestSeenPaymentsChangeNoIndex(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)

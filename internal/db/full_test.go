@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestFullDisk fills a SQLite database to a limit. Every write without room returns an
-// error that is retryable, also when it shares a commit with a failed one. Acknowledged
-// writes are stored, and writes succeed once there is room.
+// TestFullDisk fills a SQLite database to a limit. Every write without room returns an error that is retryable, also
+// when it shares a commit with a failed one. Acknowledged writes are stored, and writes succeed once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.SQLite(t))

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // fakeStore is the store of the last reading, with the database's clock as the source.
@@ -53,9 +54,7 @@ func (w *world) open(r *replica) {
 		Store: w.store, Wall: func() time.Time { return w.store.source }, Elapsed: func() time.Duration { return r.elapsed },
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	r.clock = c
 }
 

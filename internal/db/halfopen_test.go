@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// recoveryLimit is the time within which the store must work after it lost its
-// connections.
+// recoveryLimit is the time within which the store must work after it lost its connections.
 const recoveryLimit = 20 * time.Second
 
 // lossy opens a store with connections that can be cut.
@@ -41,9 +40,8 @@ func awaitLockWaiter(t *testing.T, url string) {
 	}
 }
 
-// TestExtraHalfOpen cuts all connections of a pool: idle ones, one in a transaction that holds
-// a lock, and one that waits for that lock. The next transaction must succeed in time,
-// without a deadline.
+// TestExtraHalfOpen cuts all connections of a pool: idle ones, one in a transaction that holds a lock, and one that
+// waits for that lock. The next transaction must succeed in time, without a deadline.
 func TestExtraHalfOpen(t *testing.T) {
 	t.Parallel()
 	for _, how := range []dbtest.Loss{dbtest.Swallowed, dbtest.Dropped} {

@@ -95,8 +95,7 @@ type blockCheck struct {
 	list []rowtest.Statement // recorded since the last check
 }
 
-// newBlockCheck connects to a database as the service does, so that prepared statements have one plan
-// for all values.
+// newBlockCheck connects to a database as the service does, so that prepared statements have one plan for all values.
 func newBlockCheck(t *testing.T, url string) *blockCheck {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

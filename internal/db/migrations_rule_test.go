@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last
-// release. They may change its tables only in ways that running replicas of that release
-// do not notice: docs/decisions/0056-rolling-upgrades.md.
+// TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last release. They may change its tables
+// only in ways that running replicas of that release do not notice: docs/decisions/0056-rolling-upgrades.md.
 func TestMigrationsLeaveThePreviousReleaseWorking(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("migrations/postgres/*.sql") // a SQLite database has one replica
@@ -71,8 +70,7 @@ func withoutParentheses(statement string) string {
 	return statement
 }
 
-// migrationFaults returns the changes of a migration to tables of the last release that
-// its replicas may notice.
+// migrationFaults returns the changes of a migration to tables of the last release that its replicas may notice.
 func migrationFaults(text string, tables map[string]bool) (faults []string) {
 	for statement := range strings.SplitSeq(normalized(text), ";") {
 		statement = strings.TrimSpace(statement)

@@ -66,8 +66,7 @@ func TestReplacedFileIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAnotherClusterIsNoticed starts a service on other PostgreSQL databases than that of its last
-// start.
+// TestAnotherClusterIsNoticed starts a service on other PostgreSQL databases than that of its last start.
 func TestAnotherClusterIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, want string }{

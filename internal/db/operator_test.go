@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/web/api"
@@ -65,9 +66,7 @@ func TestDailyCosts(t *testing.T) {
 		costs, err := txmgr.DailyCosts(ctx, s, "base", day.AddDate(0, 0, -1))
 		rowtest.Must(t, err)
 		want := []txmgr.DailyCost{{Day: day, Gwei: 107}, {Day: day.AddDate(0, 0, -1), Gwei: 5}}
-		if diff := cmp.Diff(want, costs); diff != "" {
-			t.Errorf("costs by day (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, costs), "costs by day")
 		if costs, err = txmgr.DailyCosts(ctx, s, "moon", day); err != nil || len(costs) != 0 {
 			t.Errorf("of another chain: %+v, %v", costs, err)
 		}

@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestExtraPooler runs several stores through PgBouncer in transaction mode. They migrate at
-// the same time, their transactions have the timeouts, and they leave no settings, locks
-// or prepared statements in the shared sessions.
+// TestExtraPooler runs several stores through PgBouncer in transaction mode. They migrate at the same time, their
+// transactions have the timeouts, and they leave no settings, locks or prepared statements in the shared sessions.
 func TestExtraPooler(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.Postgres(t)
@@ -65,8 +64,7 @@ func TestExtraPooler(t *testing.T) {
 	wantCleanSessions(t, direct, through)
 }
 
-// wantCleanSessions fails the test if a connection of PgBouncer has a changed setting, a
-// prepared statement or a lock.
+// wantCleanSessions fails the test if a connection of PgBouncer has a changed setting, a prepared statement or a lock.
 func wantCleanSessions(t *testing.T, direct, through string) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), direct)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestUsePublicHost changes the public host again and again, also back to one that the service had.
@@ -16,9 +17,7 @@ func TestUsePublicHost(t *testing.T) {
 		use := func(host string, at int64) []string {
 			t.Helper()
 			former, err := s.UsePublicHost(t.Context(), host, time.Unix(at, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return former
 		}
 		for i, step := range []struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestImpossibleStatesAreRefused tries to write impossible states by plain SQL, which
-// the schema must reject.
+// TestImpossibleStatesAreRefused tries to write impossible states by plain SQL, which the schema must reject.
 func TestImpossibleStatesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, url := range dbtest.MigratedDatabases() {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRenameNew renames a file to a free name, and to one that is taken, in both ways.
@@ -15,9 +17,7 @@ func TestRenameNew(t *testing.T) {
 		dir := t.TempDir()
 		from, to, taken := filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "taken")
 		for _, path := range []string{from, taken} {
-			if err := os.WriteFile(path, []byte(path), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, []byte(path), 0o600))
 		}
 		if err := rename(from, taken); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s to a taken name: %v", way, err)

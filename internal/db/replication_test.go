@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestExtraUnreplicatedCommitStaysInvisible cancels a commit that waits for a synchronous
-// standby. Its rows must be invisible until a standby has them, because a failover would
-// lose them.
+// TestExtraUnreplicatedCommitStaysInvisible cancels a commit that waits for a synchronous standby. Its rows must be
+// invisible until a standby has them, because a failover would lose them.
 func TestExtraUnreplicatedCommitStaysInvisible(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestParametersOnSQLite(t *testing.T) {
@@ -32,9 +33,7 @@ func TestStatementsAreBounded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	conn, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "bounded.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -66,9 +65,7 @@ func TestStatementsAreBounded(t *testing.T) {
 func TestPreparingLeavesTheCacheUnlocked(t *testing.T) {
 	t.Parallel()
 	conn, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "unlocked.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var statements *db.Statements
 	calls := 0
 	statements, prepared := db.NewStatements(preparing{conn, func() {

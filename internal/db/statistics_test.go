@@ -9,10 +9,10 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has
-// doubled.
+// TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has doubled.
 func TestUpdateStatistics(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)
@@ -29,33 +29,26 @@ func TestUpdateStatistics(t *testing.T) {
 		written += tc.rows
 		addMerchants(t, conn, written-tc.rows, written)
 		grown, err := s.UpdateStatistics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got := slices.Contains(grown, "merchants"); got != tc.counted {
 			t.Errorf("after %d rows: counted %v; want %v", written, got, tc.counted)
 		}
 		var counted int
-		if err := conn.QueryRowContext(t.Context(), "SELECT reltuples::bigint FROM pg_class WHERE oid = 'merchants'::regclass").Scan(&counted); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, conn.QueryRowContext(t.Context(), "SELECT reltuples::bigint FROM pg_class WHERE oid = 'merchants'::regclass").Scan(&counted))
 		if tc.counted && counted != written {
 			t.Errorf("the planner expects %d rows; want %d", counted, written)
 		}
 	}
 }
 
-// addMerchants adds merchants with the numbers from first, and waits until PostgreSQL has counted as
-// many more changes.
+// addMerchants adds merchants with the numbers from first, and waits until PostgreSQL has counted as many more changes.
 func addMerchants(t *testing.T, conn *sql.DB, first, end int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	changes := func() (n int) {
 		err := conn.QueryRowContext(ctx, "SELECT n_mod_since_analyze FROM pg_stat_user_tables WHERE relname = 'merchants'").Scan(&n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return n
 	}
 	before := changes()

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // sample has a variable of each kind of field.
@@ -141,12 +142,8 @@ func TestColumnsOfATable(t *testing.T) {
 		}
 	}
 	want := Insertion{Table: "files", Columns: []string{"id", "name", "size BIGINT", "at BIGINT"}, Conflict: "ON CONFLICT DO NOTHING"}
-	if diff := cmp.Diff(want, table.Insertion("ON CONFLICT DO NOTHING", "at BIGINT")); diff != "" {
-		t.Errorf("the insertion (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]any{"a", nil, int64(2), int64(7)}, table.Values(row{id: "a", size: 2, owner: "b"}, int64(7))); diff != "" {
-		t.Errorf("the values (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, table.Insertion("ON CONFLICT DO NOTHING", "at BIGINT")), "the insertion")
+	expect.NoDiff(t, cmp.Diff([]any{"a", nil, int64(2), int64(7)}, table.Values(row{id: "a", size: 2, owner: "b"}, int64(7))), "the values")
 	defer func() {
 		if recover() == nil {
 			t.Error("a table without a column of this name was made")

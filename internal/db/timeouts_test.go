@@ -34,9 +34,8 @@ func TestEveryStatementIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeadlineInATransaction runs endless statements in SQLite transactions
-// that share a commit with others. Each is interrupted and its transaction is
-// rolled back, even if the transaction's function continues.
+// TestDeadlineInATransaction runs endless statements in SQLite transactions that share a commit with others. Each is
+// interrupted and its transaction is rolled back, even if the transaction's function continues.
 func TestDeadlineInATransaction(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.SQLite(t))

@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraUnavailableUnderLoad stops the database under load. Unavailable must
@@ -27,9 +28,7 @@ import (
 func TestExtraUnavailableUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Stop(); err != nil {
 			t.Error(err)
@@ -71,9 +70,7 @@ func TestExtraUnavailableUnderLoad(t *testing.T) {
 			t.Error(err)
 		}
 		group.Wait()
-		if err := cluster.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cluster.Restart(t.Context()))
 	}
 }
 
@@ -100,9 +97,7 @@ func TestExtraDestroyedFile(t *testing.T) {
 	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 1<<20), "text": bytes.Repeat([]byte("x"), 1<<20)} {
 		url := dbtest.SQLite(t)
 		s := dbtest.Open(t, url)
-		if err := os.WriteFile(strings.TrimPrefix(url, "sqlite:"), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(strings.TrimPrefix(url, "sqlite:"), content, 0o600))
 		if _, err := ledger.NewReader(s).Invoice(t.Context(), "inv_x"); !db.Unavailable(err) {
 			t.Errorf("%s: %v", name, err)
 		}

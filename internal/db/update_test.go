@@ -140,19 +140,17 @@ func TestUpdatesAtOnce(t *testing.T) {
 	})
 }
 
-// TestUpdatesOfOneTransaction runs several transactions in one of SQLite. If some fail, the others are
-// still stored; they run again if a failed one had changed a row. If the database does not answer, all
-// fail, and none waits again.
+// TestUpdatesOfOneTransaction runs several transactions in one of SQLite. If some fail, the others are still stored;
+// they run again if a failed one had changed a row. If the database does not answer, all fail, and none waits again.
 func TestUpdatesOfOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.SQLite(t))
 	rowtest.Insert(t, s, rowtest.Sample("inv_0", "m"))
 	broken := errors.New("broken")
 	for _, test := range []struct {
-		// do is the action of each of the transactions after an insert: n for nothing, e for an error, p for a
-		// panic, t for a timeout, l for a timeout when it runs again, c for a failure of the commit. Without
-		// an insert, r returns an error, q panics, and k inserts a row that exists. h is t, but hides its
-		// error.
+		// do is the action of each of the transactions after an insert: n for nothing, e for an error, p for a panic, t
+		// for a timeout, l for a timeout when it runs again, c for a failure of the commit. Without an insert, r
+		// returns an error, q panics, and k inserts a row that exists. h is t, but hides its error.
 		do      string
 		runs    string // of each
 		results string // s for stored, e for its own error, a for a database that is away
@@ -312,8 +310,7 @@ func TestClosedStore(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForWork closes the store while transactions run. Each is refused or
-// stored.
+// TestCloseWaitsForWork closes the store while transactions run. Each is refused or stored.
 func TestCloseWaitsForWork(t *testing.T) {
 	t.Parallel()
 	for name, url := range dbtest.MigratedDatabases() {

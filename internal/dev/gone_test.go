@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // gone answers that the log cannot be continued from a position.
@@ -58,9 +59,7 @@ func TestGone(t *testing.T) {
 			for range test.asked {
 				got = append(got, <-asked)
 			}
-			if diff := cmp.Diff(test.asked, got); diff != "" {
-				t.Errorf("positions (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(test.asked, got), "positions")
 		})
 	}
 }

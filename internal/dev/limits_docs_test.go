@@ -8,16 +8,14 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// TestLimitsAreDocumented compares the row of quittance dev in the table of limits with the
-// constants.
+// TestLimitsAreDocumented compares the row of quittance dev in the table of limits with the constants.
 func TestLimitsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const day = 24 * time.Hour
 	want := fmt.Sprintf("| `quittance dev`: an advance of the clock, its sum; blocks held, sealed, replaced; an outage of JSON-RPC | %d s to %d d, %d years; %d s, %d, %d; %d s |",
 		MinAdvance/time.Second, MaxAdvance/day, MaxAhead/(365*day), maxHold, maxMine, devchain.FinalityDepth, maxOutage)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
@@ -128,9 +129,7 @@ func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.
 	}))
 	t.Cleanup(server.Close)
 	api, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return api, places
 }
 
@@ -272,9 +271,7 @@ func TestStreams(t *testing.T) {
 	for id := range posts {
 		got = append(got, strings.TrimPrefix(id, "dlv_"+key))
 	}
-	if diff := cmp.Diff([]string{"1", "2", "1"}, got); diff != "" {
-		t.Errorf("deliveries (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"1", "2", "1"}, got), "deliveries")
 	for _, want := range []string{"end", "c1", "c2", "c2", "c2", "c2", "c3"} {
 		if got := <-asked; got != want {
 			t.Errorf("asked for what comes after %s, want %s", got, want)

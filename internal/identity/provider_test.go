@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,20 +49,12 @@ const flow identity.Flow = "the secret of a sign-in"
 func (w *world) visit(f identity.Flow) url.Values {
 	w.t.Helper()
 	page, err := w.Begin(w.t.Context(), f, false, false)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, page, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := resp.Body.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
+	expect.OK(w.t, resp.Body.Close())
 	back, err := resp.Location()
 	if err != nil || back.Host != "office.example" {
 		w.t.Fatalf("%s leads to %v, %v", page, back, err)
@@ -146,8 +139,7 @@ func TestProofKey(t *testing.T) {
 	}
 }
 
-// TestProviderDown begins while the provider is down or describes itself wrongly. It is asked again only after
-// a while.
+// TestProviderDown begins while the provider is down or describes itself wrongly. It is asked again only after a while.
 func TestProviderDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,8 +13,7 @@ var (
 	token    = invoice.Address{0xcc}
 )
 
-// openInvoice is open from 1000 to 2000 and asks for 100, or 107 by plain
-// transfer.
+// openInvoice is open from 1000 to 2000 and asks for 100, or 107 by plain transfer.
 func openInvoice(id string) invoice.Invoice {
 	return invoice.Invoice{
 		ID: id, CommitmentID: invoice.Hash{0: 1, 1: id[0]}, MerchantID: "acme", Currency: "USDC", ChainKey: "base",
@@ -63,9 +62,7 @@ func TestAttribute(t *testing.T) {
 		m.BlockNumber = block
 		return m
 	}
-	status := func(s invoice.Status) func(*invoice.Candidate) {
-		return func(c *invoice.Candidate) { c.Status = s }
-	}
+	status := func(s invoice.Status) func(*invoice.Candidate) { return func(c *invoice.Candidate) { c.Status = s } }
 	at := func(amount uint64, blockTime int64) invoice.Transfer {
 		m := transfer(amount)
 		m.BlockTime = invoice.Unix(blockTime)

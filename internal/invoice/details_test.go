@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // wantField checks that err is a *FieldError of a field, or nil for an empty name.
@@ -235,9 +237,7 @@ func TestChangeOfDetails(t *testing.T) {
 		Reference: text("s"), CustomerEmail: text(""), Description: text("d"), Metadata: map[string]*string{"a": nil, "b": text("3"), "c": text("")},
 	})
 	want := Details{Reference: "s", Description: "d", Customer: Customer{ID: "c"}, Metadata: map[string]string{"b": "3", "c": ""}}
-	if diff := cmp.Diff(want, is); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, is), "changed")
 	if len(was.Metadata) != 2 {
 		t.Error("the change reached the metadata that it began with")
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // nearInvoice asks for an amount from 1000 to 2000 Unix seconds.
@@ -45,9 +47,7 @@ func TestDiffer(t *testing.T) {
 		"before the invoice":                  {told, 34_000_000, 900, Difference{Early: true}},
 		"covered, and a little less than due": {covered, 33_000_000, 1500, Difference{Covered: true, Short: NewAmount(1_000_000)}},
 	} {
-		if diff := cmp.Diff(test.want, test.of.Differ(nearTransfer(test.amount, test.at)), sameAmount); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(test.want, test.of.Differ(nearTransfer(test.amount, test.at)), sameAmount), "%s", name)
 	}
 }
 
@@ -66,9 +66,7 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%s is ambiguous: %t, want %t", s.ID, s.Ambiguous, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"inv_2", "inv_1", "inv_5", "inv_3", "inv_4"}, order); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"inv_2", "inv_1", "inv_5", "inv_3", "inv_4"}, order), "order")
 	if got := Suggest(nearTransfer(33_990_000, 1500), []NearInvoice{exact, twin, late}, 2); len(got) != 2 {
 		t.Errorf("%d suggestions, want 2", len(got))
 	}

@@ -145,8 +145,7 @@ func TestIDsPanicWithoutRandomness(t *testing.T) {
 
 func TestTransferID(t *testing.T) {
 	t.Parallel()
-	// Computed by another program: base32 of the first half of
-	// sha256(chainKey, 0x00, txHash, ordinal as 8 bytes).
+	// Computed by another program: base32 of the first half of sha256(chainKey, 0x00, txHash, ordinal as 8 bytes).
 	tx := invoice.Hash{0: 0xab, 31: 0xcd}
 	if got, want := invoice.TransferID(invoice.PrefixPayment, "base", tx, 0), "pay_g0na548zdsjy09yptyq87x3p0w"; got != want {
 		t.Errorf("TransferID = %s, want %s", got, want)

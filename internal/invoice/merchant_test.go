@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var (
@@ -90,9 +91,7 @@ func TestDefaultAddressesWait(t *testing.T) {
 	}
 	at := func(when string, at time.Time, want map[string]invoice.Address) {
 		t.Helper()
-		if diff := cmp.Diff(want, m.At(at).DefaultAddresses); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, m.At(at).DefaultAddresses), "%s", when)
 	}
 	type defaults = map[string]invoice.Address
 	first, both, other := defaults{"base": home}, defaults{"base": home, "polygon": bank}, defaults{"base": bank}
@@ -128,9 +127,7 @@ func TestMerchantChangeErrors(t *testing.T) {
 	start, err := invoice.Merchant{ID: "acme"}.Change(invoice.MerchantChange{
 		Name: text("Acme"), DefaultAddresses: map[string]invoice.Address{"base": home}, Allowed: onBase(home, bank),
 	}, monday, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, c := range map[string]struct {
 		change invoice.MerchantChange
 		field  string
@@ -161,9 +158,7 @@ func TestMerchantChangeErrors(t *testing.T) {
 		}
 	}
 	pending, err := start.Change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := pending.Change(invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"base": thief}}, monday, time.Hour); err == nil {
 		t.Error("a default address is one of the pending list alone")
 	}

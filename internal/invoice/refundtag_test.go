@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestRefundTag(t *testing.T) {
@@ -19,9 +20,7 @@ func TestRefundTag(t *testing.T) {
 		payment := invoice.TransferID(invoice.PrefixPayment, "base", tx, rapid.IntRange(0, 9).Draw(r, "ordinal"))
 		refund := invoice.NewIDs(func() time.Time { return time.UnixMilli(ms) }, bytes.NewReader(random)).New(invoice.PrefixRefund)
 		tag, err := invoice.RefundTag(payment, refund)
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		gotPayment, gotRefund, at, ok := invoice.ParseRefundTag(tag)
 		if gotPayment != payment || gotRefund != refund || at.UnixMilli() != ms || !ok {
 			r.Errorf("%s names %s, %s of %s, %t; want %s, %s", tag, gotPayment, gotRefund, at, ok, payment, refund)

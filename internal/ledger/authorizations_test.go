@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/txmgr"
 )
@@ -81,8 +82,7 @@ func TestAuthorizationRoundTrip(t *testing.T) {
 	})
 }
 
-// TestDueAuthorizations expects that accepted authorizations without a payment are due, ordered by
-// when they lapse.
+// TestDueAuthorizations expects that accepted authorizations without a payment are due, ordered by when they lapse.
 func TestDueAuthorizations(t *testing.T) {
 	t.Parallel()
 	rowtest.EachWriter(t, 4, func(t *testing.T, s *db.DB, _ *sql.DB) {
@@ -106,9 +106,7 @@ func TestDueAuthorizations(t *testing.T) {
 			for _, a := range due {
 				got = append(got, a.ID)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("due (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "due")
 			if n, err := ledger.CountDueAuthorizations(t.Context(), s, "base"); err != nil || n != int64(len(want)) {
 				t.Errorf("%d are due, %v; want %d", n, err, len(want))
 			}

@@ -33,8 +33,7 @@ func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Addres
 	return checked, c.fail
 }
 
-// gasless makes the world's service take authorizations with a budget, after other changes of its
-// configuration.
+// gasless makes the world's service take authorizations with a budget, after other changes of its configuration.
 func (w *world) gasless(budget ledger.AuthorizationBudget, change ...func(*ledger.Config)) *headChecker {
 	checker := &headChecker{w: w}
 	w.Service = w.service(append(change, func(c *ledger.Config) {
@@ -46,8 +45,7 @@ func (w *world) gasless(budget ledger.AuthorizationBudget, change ...func(*ledge
 // plenty is a budget that no test uses up.
 var plenty = ledger.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
 
-// authorization returns an authorization of the payer over the amount due of the invoice, with the
-// nonce.
+// authorization returns an authorization of the payer over the amount due of the invoice, with the nonce.
 func (w *world) authorization(inv invoice.Invoice, nonce invoice.Hash) invoice.Authorization {
 	return invoice.Authorization{
 		From: payer, To: inv.PayTo(), Value: w.invoice(inv.ID).Due(), ValidAfter: invoice.Unix(0),
@@ -200,9 +198,8 @@ func TestAnotherTransferByTheNonce(t *testing.T) {
 	})
 }
 
-// TestStrangerSubmitsARefusedAuthorization refuses an authorization before it is sent. Once another
-// account's transaction has made its transfer it must be paid, and unknown while a reorg has dropped
-// that.
+// TestStrangerSubmitsARefusedAuthorization refuses an authorization before it is sent. Once another account's
+// transaction has made its transfer it must be paid, and unknown while a reorg has dropped that.
 func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -238,9 +235,8 @@ func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 	})
 }
 
-// TestUsedNonce submits an authorization that another account has carried out already. If its nonce
-// names the invoice, its outcome follows from the chain. Any other nonce is refused: everybody can
-// read it there.
+// TestUsedNonce submits an authorization that another account has carried out already. If its nonce names the invoice,
+// its outcome follows from the chain. Any other nonce is refused: everybody can read it there.
 func TestUsedNonce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		checker := w.gasless(plenty)
@@ -434,8 +430,7 @@ func TestAuthorizationLapses(t *testing.T) {
 	})
 }
 
-// TestAuthorizationBudgets tests each bound at its edge, and that it comes back after 24
-// hours.
+// TestAuthorizationBudgets tests each bound at its edge, and that it comes back after 24 hours.
 func TestAuthorizationBudgets(t *testing.T) {
 	for name, budget := range map[string]ledger.AuthorizationBudget{
 		"payer":    {PerPayer: 2, PerMerchant: 9, PerDay: 9},
@@ -463,9 +458,8 @@ func TestAuthorizationBudgets(t *testing.T) {
 	}
 }
 
-// TestAuthorizationBudgetByTheSchedule counts 24 hours by the schedule's clock. A clock that is ahead
-// for a while does not free any budget. The schedule's clock does not count an outage of days, and the
-// window is no longer after one.
+// TestAuthorizationBudgetByTheSchedule counts 24 hours by the schedule's clock. A clock that is ahead for a while does
+// not free any budget. The schedule's clock does not count an outage of days, and the window is no longer after one.
 func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.seconds.Load()

@@ -6,8 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestAwaited checks Awaited before an invoice, with an open invoice, with its payment, and once the
-// payment is final.
+// TestAwaited checks Awaited before an invoice, with an open invoice, with its payment, and once the payment is final.
 func TestAwaited(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		expect := func(when string, want ledger.Awaited) {

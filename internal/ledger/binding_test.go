@@ -55,8 +55,7 @@ func (s session) assign(a invoice.Amount) {
 		VALUES ('inv_other', '1', $1, $2, $3, $4, 0, 0, 0, 1)`, a.String(), s.w.address.String(), s.w.chainKey, usdc.String())
 }
 
-// awaitLocked waits until n transactions of the database wait for a lock of a kind, or
-// done is closed.
+// awaitLocked waits until n transactions of the database wait for a lock of a kind, or done is closed.
 func (w *world) awaitLocked(n int, kind string, done <-chan struct{}) {
 	w.t.Helper()
 	for {
@@ -124,9 +123,8 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 	w.checkAttributed(p, w.invoice(inv.ID), invoice.ByTransferAmount)
 }
 
-// TestOnlyReplacedBlocksBindLower rolls blocks back and reads them again, with restarts in
-// between. Invoices that were created above the fork can be paid in the replaced blocks,
-// and in no others.
+// TestOnlyReplacedBlocksBindLower rolls blocks back and reads them again, with restarts in between. Invoices that were
+// created above the fork can be paid in the replaced blocks, and in no others.
 func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {

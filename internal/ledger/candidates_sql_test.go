@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestInvoicesOfAmounts looks up several amounts at once, and compares the result with a
-// scan of all invoices.
+// TestInvoicesOfAmounts looks up several amounts at once, and compares the result with a scan of all invoices.
 func TestInvoicesOfAmounts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -61,12 +61,8 @@ func TestInvoicesOfAmounts(t *testing.T) {
 						last = inv
 					}
 				}
-				if diff := cmp.Diff(wantByAmount, sorted(byAmount[n])); diff != "" {
-					r.Errorf("by amount %+v (-want +got):\n%s", l, diff)
-				}
-				if diff := cmp.Diff(wantTolerant, sorted(tolerant[n])); diff != "" {
-					r.Errorf("with a tolerance %+v (-want +got):\n%s", l, diff)
-				}
+				expect.NoDiff(r, cmp.Diff(wantByAmount, sorted(byAmount[n])), "by amount %+v", l)
+				expect.NoDiff(r, cmp.Diff(wantTolerant, sorted(tolerant[n])), "with a tolerance %+v", l)
 				if assigned[n] != last.ID {
 					r.Errorf("transfer amount %s in block %d is of %q, want %q", l.Amount, l.FirstBlock, assigned[n], last.ID)
 				}
@@ -75,8 +71,7 @@ func TestInvoicesOfAmounts(t *testing.T) {
 	})
 }
 
-// drawInvoices inserts invoices of an address in the order of their ids. Some had a
-// remainder.
+// drawInvoices inserts invoices of an address in the order of their ids. Some had a remainder.
 func drawInvoices(t *testing.T, r *rapid.T, s *db.DB, address invoice.Address, round int) (made []invoice.Invoice, had []invoice.Amount) {
 	t.Helper()
 	taken := make(map[invoice.Amount]bool)

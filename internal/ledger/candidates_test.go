@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices. All but one of them are
-// paid or expired. The attribution must not depend on whether the earlier payments were confirmed
-// before.
+// TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices. All but one of them are paid or expired.
+// The attribution must not depend on whether the earlier payments were confirmed before.
 func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 	t.Parallel()
 	plays := map[string]func(w *world, before, after ledger.Block){
@@ -165,9 +164,8 @@ func allocated(fn func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) >> 10
 }
 
-// TestCostOfDustOfAPrice compares transfers of an amount that many invoices ask for, or slightly more,
-// with other transfers. Both must cost about the same: each amount is looked up once, and line items
-// are not read.
+// TestCostOfDustOfAPrice compares transfers of an amount that many invoices ask for, or slightly more, with other
+// transfers. Both must cost about the same: each amount is looked up once, and line items are not read.
 func TestCostOfDustOfAPrice(t *testing.T) {
 	d := alone(t)
 	cost := func(tolerance, amount, step uint64) uint64 {

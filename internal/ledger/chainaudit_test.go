@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestChainAudits audits the blocks of a chain from its start on, and the blocks of back-fills.
@@ -19,9 +20,7 @@ func TestChainAudits(t *testing.T) {
 		}
 		check := func(want ...ledger.ChainAudit) {
 			t.Helper()
-			if diff := cmp.Diff(want, audits()); diff != "" {
-				t.Errorf("audits (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, audits()), "audits")
 		}
 		recent := ledger.ChainAudit{Part: ledger.AuditNew, Next: 101}
 		check(recent)
@@ -47,8 +46,7 @@ func TestChainAudits(t *testing.T) {
 	})
 }
 
-// TestRecordedTransactions asks for transactions with payments, with orphaned payments and without
-// payments.
+// TestRecordedTransactions asks for transactions with payments, with orphaned payments and without payments.
 func TestRecordedTransactions(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -58,8 +56,6 @@ func TestRecordedTransactions(t *testing.T) {
 		w.reorg(1)
 		got, err := w.RecordedTransactions(t.Context(), w.chainKey, []invoice.Hash{paid.TxHash, lost.TxHash, w.hash("unknown")})
 		w.must(err)
-		if diff := cmp.Diff(map[invoice.Hash]bool{paid.TxHash: true}, got); diff != "" {
-			t.Errorf("recorded (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(map[invoice.Hash]bool{paid.TxHash: true}, got), "recorded")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // lostPayment mines a payment of 1000 that names its invoice, and mines refunds of it. A reorg drops
@@ -73,14 +74,10 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 					pending, confirmed = append(pending, invoice.Orphaned), append(confirmed, invoice.Orphaned)
 				}
 			}
-			if diff := gocmp.Diff(pending, w.states(back)); diff != "" {
-				t.Errorf("%s: the refunds (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(pending, w.states(back)), "%s: the refunds", name)
 			w.wantRefunded(name, w.payment(paid), sum)
 			w.final()
-			if diff := gocmp.Diff(confirmed, w.states(back)); diff != "" {
-				t.Errorf("%s: the final refunds (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(confirmed, w.states(back)), "%s: the final refunds", name)
 			if got := w.invoice(inv.ID); number(got.AmountPaid) != c.returns || number(got.AmountRefunded) != sum {
 				t.Errorf("%s: %s are paid and %s refunded, want %d and %d", name, got.AmountPaid, got.AmountRefunded, c.returns, sum)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // account is a payer's account with its private key.
@@ -25,9 +26,7 @@ type account struct {
 func newAccount(t *testing.T) account {
 	t.Helper()
 	key, err := crypto.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return account{key, invoice.Address(crypto.PubkeyToAddress(key.PublicKey))}
 }
 
@@ -35,9 +34,7 @@ func newAccount(t *testing.T) account {
 func (a account) sign(t *testing.T, inv invoice.Invoice, tx invoice.Hash) string {
 	t.Helper()
 	sig, err := crypto.Sign(chain.PersonalHash(chain.ClaimText(1337, inv, tx)), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return "0x" + hex.EncodeToString(sig)
 }
 
@@ -45,9 +42,7 @@ func (a account) sign(t *testing.T, inv invoice.Invoice, tx invoice.Hash) string
 func (a account) signRefund(t *testing.T, r invoice.RefundRecord, to invoice.Address) string {
 	t.Helper()
 	sig, err := crypto.Sign(chain.PersonalHash(chain.RefundClaimText(1337, r, to)), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return "0x" + hex.EncodeToString(sig)
 }
 
@@ -102,9 +97,7 @@ func TestClaimByThePayer(t *testing.T) {
 			t.Errorf("mined again, the payment is of %q by %q", got.InvoiceID, got.Method)
 		}
 		w.final()
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)), "events")
 		if n := len(w.claims(p.ID)); n != 0 {
 			t.Errorf("%d claims are left to decide", n)
 		}
@@ -114,8 +107,7 @@ func TestClaimByThePayer(t *testing.T) {
 	})
 }
 
-// TestClaimByStrangers checks that a claim of another account's payment fails, and does
-// not prevent the payer's own.
+// TestClaimByStrangers checks that a claim of another account's payment fails, and does not prevent the payer's own.
 func TestClaimByStrangers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer, stranger := newAccount(t), newAccount(t)
@@ -246,9 +238,8 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 	})
 }
 
-// TestClaimIsCountedOnce claims a transaction with many payments, most of them dust. One
-// claim is stored, for the payment nearest to the amount due, also if the claim is signed
-// or repeated.
+// TestClaimIsCountedOnce claims a transaction with many payments, most of them dust. One claim is stored, for the
+// payment nearest to the amount due, also if the claim is signed or repeated.
 func TestClaimIsCountedOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)

@@ -16,8 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// claimReads are the reads of claims and of unattributed payments, with the indexes that
-// they must use.
+// claimReads are the reads of claims and of unattributed payments, with the indexes that they must use.
 var claimReads = []struct {
 	name string
 	read func(ctx context.Context, s *db.DB) error

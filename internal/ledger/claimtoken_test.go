@@ -14,9 +14,7 @@ import (
 func TestClaimTokenIsMadeAgain(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
-		under := func(k *access.Keyring) *ledger.Service {
-			return w.service(func(c *ledger.Config) { c.Keyring = k })
-		}
+		under := func(k *access.Keyring) *ledger.Service { return w.service(func(c *ledger.Config) { c.Keyring = k }) }
 		p := w.paid(1000)
 		prepare := func(s *ledger.Service) invoice.RefundRecord {
 			t.Helper()

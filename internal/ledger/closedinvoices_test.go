@@ -28,9 +28,8 @@ func (w *world) readGap() {
 	w.final()
 }
 
-// TestClosedInvoice closes the commitment of an open invoice that the service has not closed, like a
-// writer in a past that the database has lost. A payment above that block does not pay it, and it
-// becomes void; one below pays it.
+// TestClosedInvoice closes the commitment of an open invoice that the service has not closed, like a writer in a past
+// that the database has lost. A payment above that block does not pay it, and it becomes void; one below pays it.
 func TestClosedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.lose()
@@ -176,9 +175,7 @@ func TestPersonEndsHeldInvoice(t *testing.T) {
 func TestImportEndedInvoices(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		unique := func(inv *invoice.Invoice) {
-			inv.Details.Reference, inv.Details.UniqueReference = "order 1", true
-		}
+		unique := func(inv *invoice.Invoice) { inv.Details.Reference, inv.Details.UniqueReference = "order 1", true }
 		price := func(n uint64) func(*invoice.Invoice) {
 			return func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(n) }
 		}
@@ -237,8 +234,7 @@ func TestImportEndedInvoices(t *testing.T) {
 	})
 }
 
-// TestImportKeepsFirstStatus refuses a copy with status void of an invoice that was paid since the
-// backup.
+// TestImportKeepsFirstStatus refuses a copy with status void of an invoice that was paid since the backup.
 func TestImportKeepsFirstStatus(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()

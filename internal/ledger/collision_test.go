@@ -91,8 +91,7 @@ func (r *rivalry) checkStored(inv invoice.Invoice) {
 	}
 }
 
-// TestKeyUsedMeanwhile lets another process use the idempotency keys of creates that have looked
-// them up.
+// TestKeyUsedMeanwhile lets another process use the idempotency keys of creates that have looked them up.
 func TestKeyUsedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRivalry(t)

@@ -30,9 +30,8 @@ func TestConfirmFailsAfterATransferMoved(t *testing.T) {
 	})
 }
 
-// TestReplicasConfirmTheirRevisions interleaves two replicas at random, which verify, roll
-// back, observe with or without the payments, and confirm. Exactly the payments that the
-// confirming replica had verified may become final.
+// TestReplicasConfirmTheirRevisions interleaves two replicas at random, which verify, roll back, observe with or
+// without the payments, and confirm. Exactly the payments that the confirming replica had verified may become final.
 func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // checkConfirmations checks which blocks confirm the payments of an invoice.
@@ -18,9 +19,7 @@ func (w *world) checkConfirmations(inv invoice.Invoice, want ...[]ledger.Confirm
 	for _, p := range h.Payments {
 		got = append(got, p.Confirmations)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		w.t.Errorf("confirmations (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(w.t, cmp.Diff(want, got), "confirmations")
 }
 
 // TestConfirmations follows the blocks that confirm a payment: while it is pending, in a reorg,

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestCreate(t *testing.T) {
@@ -31,12 +32,8 @@ func TestCreate(t *testing.T) {
 			LineItems: draft.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, Collection: invoice.Direct, TransferAmount: inv.TransferAmount,
 		}
 		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
-		if diff := cmp.Diff(want, inv, comparer); diff != "" {
-			t.Errorf("created (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(want, w.invoice(inv.ID), comparer); diff != "" {
-			t.Errorf("stored (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, inv, comparer), "created")
+		expect.NoDiff(t, cmp.Diff(want, w.invoice(inv.ID), comparer), "stored")
 		events := dbtest.Events(t, w.db.sql, w.merchant)
 		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
 			t.Fatalf("events %+v, want one with a delivery that is due now", events)
@@ -50,12 +47,8 @@ func TestCreate(t *testing.T) {
 		if body.ID != events[0].ID || body.Type != "invoice.created" || body.CreatedAt != start || body.Data.Invoice.ID != inv.ID || body.Data.Invoice.Status != "open" {
 			t.Errorf("the event reads %s", events[0].Body)
 		}
-		if diff := cmp.Diff([]string{"open due 0"}, w.intents(inv)); diff != "" {
-			t.Errorf("intents (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"deliveries", "intents " + w.chainKey}, w.signals()); diff != "" {
-			t.Errorf("signals (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"open due 0"}, w.intents(inv)), "intents")
+		expect.NoDiff(t, cmp.Diff([]string{"deliveries", "intents " + w.chainKey}, w.signals()), "signals")
 	})
 }
 
@@ -79,9 +72,7 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 		if want := chain.CommitmentID(7, invoice.Address{}, plain.Terms, plain.ID); plain.CommitmentID != want {
 			t.Errorf("commitment %s, want %s", plain.CommitmentID, want)
 		}
-		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(plain)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created"}, w.eventTypes(plain)), "events")
 	})
 }
 
@@ -202,8 +193,7 @@ func TestSuffixesRunOut(t *testing.T) {
 				t.Errorf("an invoice of another %s has no transfer amount", what)
 			}
 		}
-		// One invoice is paid. Its transfer amount is free after the quarantine, once free
-		// amounts are looked up again.
+		// One invoice is paid. Its transfer amount is free after the quarantine, once free amounts are looked up again.
 		freed := taken[500]
 		w.mine(start+1, w.pay(freed.TransferAmount))
 		w.final()
@@ -229,9 +219,8 @@ func TestSuffixOverflow(t *testing.T) {
 	})
 }
 
-// TestCreateAfterLostRows creates an invoice after the database lost a settlement address,
-// as after a failover to a standby. The address must be inserted again, because its payments
-// would not be indexed otherwise.
+// TestCreateAfterLostRows creates an invoice after the database lost a settlement address, as after a failover to a
+// standby. The address must be inserted again, because its payments would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create()

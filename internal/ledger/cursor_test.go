@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestStartAndCursor(t *testing.T) {
@@ -181,9 +182,7 @@ func TestHeaders(t *testing.T) {
 				want = append(want, b.Header)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("headers kept (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "headers kept")
 		got, err = w.Headers(t.Context(), w.chainKey, 380, 382)
 		w.must(err)
 		if len(got) != 3 || got[0].Number != 380 || got[2].Number != 382 {
@@ -294,9 +293,7 @@ func TestIntentsFollowTheChain(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		check := func(what string, inv invoice.Invoice, want ...string) {
 			t.Helper()
-			if diff := cmp.Diff(want, w.intents(inv)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, w.intents(inv)), "%s", what)
 		}
 		inv := w.create()
 		opened := w.announce(inv, ledger.RegistryOpened)

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -64,9 +65,7 @@ func checkCustomers(r *rapid.T, s *db.DB, invoices []invoice.Invoice, names []st
 	var got []ledger.Customer
 	for {
 		page, err := ledger.NewReader(s).Customers(r.Context(), f)
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		if got = append(got, page...); len(page) < limit {
 			break
 		}
@@ -80,9 +79,7 @@ func checkCustomers(r *rapid.T, s *db.DB, invoices []invoice.Invoice, names []st
 		r.Fatalf("listed %+v, want %+v", got, want)
 	}
 	found, err := ledger.NewReader(s).FindCustomers(r.Context(), merchantID, prefix, limit)
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	all := customersOf(invoices, merchantID, func(c invoice.Customer) bool {
 		return strings.HasPrefix(c.Key(), prefix) || c.ID != "" && strings.HasPrefix(c.Email, prefix) && c.Email != ""
 	})

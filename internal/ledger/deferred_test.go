@@ -32,9 +32,8 @@ func (w *world) startAboveUnread() ledger.Block {
 	return unread
 }
 
-// TestRulesPrecedeClaimsAndManualAttribution claims and manually attributes a payment that
-// is deferred for unread blocks. Both wait for the rules, and apply only if no rule
-// attributes the payment.
+// TestRulesPrecedeClaimsAndManualAttribution claims and manually attributes a payment that is deferred for unread
+// blocks. Both wait for the rules, and apply only if no rule attributes the payment.
 func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()
@@ -106,9 +105,8 @@ func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 	})
 }
 
-// TestDeferredPaymentIsMinedAgain orphans more deferred payments than one transaction
-// decides. After the unread blocks were read they are mined again, and are attributed as
-// without the reorg.
+// TestDeferredPaymentIsMinedAgain orphans more deferred payments than one transaction decides. After the unread blocks
+// were read they are mined again, and are attributed as without the reorg.
 func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {

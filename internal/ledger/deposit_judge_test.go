@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// depositCounts counts the cases of TestDepositsKeepTheirMoney by what happened in them, and the
-// faults.
+// depositCounts counts the cases of TestDepositsKeepTheirMoney by what happened in them, and the faults.
 type depositCounts struct {
 	deposits, other, late, sweeps, refunds, direct, orphaned, restarts, kills atomic.Int64
 	unpaid, misattributed, lost, astray                                       atomic.Int64
@@ -90,8 +89,7 @@ func (d *depositGame) judge(counts *depositCounts) string {
 	return d.compare(books, counts)
 }
 
-// withdrawDropped ends the wait for refunds that reorgs dropped, like a person when no node has their
-// transactions.
+// withdrawDropped ends the wait for refunds that reorgs dropped, like a person when no node has their transactions.
 func (d *depositGame) withdrawDropped() {
 	d.seconds.Add(int64(invoice.SubmissionPatience.Seconds()) + 1)
 	dropped, err := ledger.NewReader(d.db.store).RefundRecords(d.t.Context(), ledger.RefundFilter{Status: invoice.RefundOrphaned, Limit: 1000})
@@ -104,8 +102,7 @@ func (d *depositGame) withdrawDropped() {
 	d.withdrawn = true
 }
 
-// leftBehind describes a stored row of a transfer that is of another kind than the given one and not
-// orphaned.
+// leftBehind describes a stored row of a transfer that is of another kind than the given one and not orphaned.
 func leftBehind(s storedTransfer, but any) string {
 	switch {
 	case s.payment != nil && but != any(s.payment) && s.payment.Status != invoice.Orphaned:
@@ -145,8 +142,7 @@ func (d *depositGame) misplaced(t invoice.Transfer, s storedTransfer, counts *de
 	return leftBehind(s, s.refund)
 }
 
-// misplacedDeposit describes what is wrong with the stored rows of a transfer to the deposit address
-// of an invoice.
+// misplacedDeposit describes what is wrong with the stored rows of a transfer to the deposit address of an invoice.
 func (d *depositGame) misplacedDeposit(t invoice.Transfer, to string, s storedTransfer, counts *depositCounts) string {
 	inv := d.set.byID[to]
 	counts.deposits.Add(1)
@@ -241,8 +237,7 @@ func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransf
 	}
 }
 
-// compare compares the sums and states of all invoices, and the balances and queued sweeps, with the
-// ledger.
+// compare compares the sums and states of all invoices, and the balances and queued sweeps, with the ledger.
 func (d *depositGame) compare(l *depositLedger, counts *depositCounts) string {
 	ctx := d.t.Context()
 	invoices, err := ledger.InvoicesWithoutLines(ctx, d.db.store, d.set.ids)

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // depositInvoices is how many invoices a case of TestDepositsKeepTheirMoney has.
@@ -84,9 +85,7 @@ func newDepositSet(t *testing.T, n int) *depositSet {
 	set := &depositSet{dir: t.TempDir(), owner: make(map[invoice.Address]string), byID: make(map[string]invoice.Invoice)}
 	url := dbtest.Migrated(t)
 	s, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w := (&database{store: s}).world(t)
 	r := rand.New(rand.NewPCG(12, 0))
 	var addresses []access.SettlementAddress
@@ -141,13 +140,9 @@ func (set *depositSet) open(t *testing.T) (*world, func()) {
 	t.Helper()
 	dir := filepath.Join(set.dir, fmt.Sprint(set.opened.Add(1)))
 	path := filepath.Join(dir, "case.db")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(path, set.file, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(path, set.file, 0o600)))
 	s, err := db.Open(t.Context(), "sqlite:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return (&database{store: s}).unstarted(t), func() {
 		if err := errors.Join(s.Close(), os.RemoveAll(dir)); err != nil {
 			t.Error(err)

@@ -70,9 +70,8 @@ func (d *depositGame) states(inv invoice.Invoice, least, most uint64, inGap bool
 	return may
 }
 
-// counting returns the amounts that count for each invoice: its confirmed payments in time, less their
-// refunds. The two bounds differ by refunds that a reorg dropped and that may or may not be expected
-// to be mined again.
+// counting returns the amounts that count for each invoice: its confirmed payments in time, less their refunds. The two
+// bounds differ by refunds that a reorg dropped and that may or may not be expected to be mined again.
 func (d *depositGame) counting(stored map[transferKey]storedTransfer) (least, most map[string]uint64) {
 	sure, possible := d.refunded(stored)
 	least, most = make(map[string]uint64), make(map[string]uint64)

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/txmgr"
 )
@@ -60,8 +61,7 @@ func TestDepositRoundTrip(t *testing.T) {
 	})
 }
 
-// addToDeposits stores payments and sweeps that are confirmed, and adds them to the balances of the
-// addresses.
+// addToDeposits stores payments and sweeps that are confirmed, and adds them to the balances of the addresses.
 func addToDeposits(t *testing.T, s *db.DB, payments []ledger.PaymentRow, sweeps []invoice.Sweep) {
 	t.Helper()
 	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
@@ -182,9 +182,7 @@ func checkHeld(r *rapid.T, s *db.DB, token invoice.Address, sweeps []bool, read 
 		}
 	}
 	page, err := ledger.QueuedSweeps(r.Context(), s, "base", "", 1000)
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	held := invoice.Amount{}
 	for _, q := range page {
 		if q.Token == token {
@@ -222,8 +220,7 @@ func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
 	})
 }
 
-// TestRequestSweepOfAnothersInvoice names an invoice of another merchant, and a token without recorded
-// payments.
+// TestRequestSweepOfAnothersInvoice names an invoice of another merchant, and a token without recorded payments.
 func TestRequestSweepOfAnothersInvoice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

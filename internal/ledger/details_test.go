@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // details are details with every member.
@@ -49,9 +50,7 @@ func TestDetailsInEvents(t *testing.T) {
 			}
 		}
 		check("invoice.created")
-		if diff := cmp.Diff(details, w.invoice(paid.ID).Details); diff != "" {
-			t.Errorf("stored (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(details, w.invoice(paid.ID).Details), "stored")
 		w.create(func(d *invoice.Draft) { d.Details = details; d.Amount = invoice.NewAmount(5_000_000) })
 		w.mine(start+10, w.pay(paid.TransferAmount))
 		w.mine(start + 2*day)

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // own is the principal of the world's merchant.
@@ -68,16 +69,12 @@ func TestDraft(t *testing.T) {
 			t.Errorf("issued %+v", issued)
 		}
 		w.finalize(d)
-		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)), "events")
 		w.checkTransitions(d, ledger.InvoiceTransition{Status: invoice.Open, At: at(start + 20), By: access.ActorOpen})
 		if got := w.eventInvoice("invoice.created"); got.Status != "open" || got.Amount != "2000000" || got.Reference != details.Reference {
 			t.Errorf("invoice.created has %+v", got)
 		}
-		if diff := cmp.Diff([]string{"open due 0"}, w.intents(d)); diff != "" {
-			t.Errorf("intents (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"open due 0"}, w.intents(d)), "intents")
 		paying := w.pay(issued.TransferAmount)
 		paying.To = issued.Merchant
 		w.mine(start+40, paying)
@@ -240,9 +237,7 @@ func (w *world) checkTransitions(inv invoice.Invoice, want ...ledger.InvoiceTran
 	w.t.Helper()
 	h, err := ledger.NewReader(w.db.store).InvoiceHistory(w.t.Context(), inv.ID)
 	w.must(err)
-	if diff := cmp.Diff(want, h.Transitions); diff != "" {
-		w.t.Errorf("transitions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(w.t, cmp.Diff(want, h.Transitions), "transitions")
 }
 
 // void makes an invoice void, and returns the stored invoice.
@@ -261,12 +256,8 @@ func TestVoid(t *testing.T) {
 		inv := w.create()
 		w.void(inv)
 		w.void(inv)
-		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"open due 0", "close due 0"}, w.intents(inv)); diff != "" {
-			t.Errorf("intents (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created"}, w.eventTypes(inv)), "events")
+		expect.NoDiff(t, cmp.Diff([]string{"open due 0", "close due 0"}, w.intents(inv)), "intents")
 		if e := w.newestEntry(inv.ID); e.Action != access.ActionInvoiceVoid || e.MerchantID != w.merchant {
 			t.Errorf("audit entry %+v", e)
 		}
@@ -281,9 +272,7 @@ func TestVoid(t *testing.T) {
 		if got.Status != invoice.Void || got.Exception != invoice.Late || got.AmountPaid != inv.TransferAmount || w.invoice(other.ID).Status != invoice.Paid {
 			t.Errorf("after a late payment: %s %s %s", got.Status, got.Exception, got.AmountPaid)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)), "events")
 		w.advance(start + 2*day)
 		if got := w.invoice(inv.ID).Status; got != invoice.Void {
 			t.Errorf("after expiresAt it is %s", got)

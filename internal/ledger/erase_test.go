@@ -17,11 +17,11 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// Texts about a customer: one in texts that programs write, and one in texts that people write when
-// they decide.
+// Texts about a customer: one in texts that programs write, and one in texts that people write when they decide.
 const (
 	marker  = "ada-lovelace"
 	noticed = "Countess"
@@ -132,9 +132,7 @@ func TestEraseCustomer(t *testing.T) {
 		if diff := cmp.Diff(before, w.kept()); diff != "" {
 			t.Errorf("more was changed (-before +after):\n%s", diff)
 		}
-		if diff := cmp.Diff(details, w.invoice(other.ID).Details); diff != "" {
-			t.Errorf("another customer's invoice (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(details, w.invoice(other.ID).Details), "another customer's invoice")
 		if got := w.eventInvoice("invoice.expired"); got.Reference != "order-7" || got.LineItems[0].Label != invoice.Erased || got.Amount != "500" {
 			t.Errorf("an event has %+v", got)
 		}
@@ -211,8 +209,7 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 	})
 }
 
-// TestEraseOnce repeats requests with their keys after the erasure has ended. Data that was created
-// since stays.
+// TestEraseOnce repeats requests with their keys after the erasure has ended. Data that was created since stays.
 func TestEraseOnce(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -347,8 +344,7 @@ func TestEraseFilters(t *testing.T) {
 	})
 }
 
-// TestErasedEventsAreWrittenOnce lets an invoice expire while it is erased: the event never has the
-// customer's data.
+// TestErasedEventsAreWrittenOnce lets an invoice expire while it is erased: the event never has the customer's data.
 func TestErasedEventsAreWrittenOnce(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create(ofMarker)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // gap returns the gap of the world's chain, or nil.
@@ -22,9 +23,7 @@ func (w *world) gap() *ledger.Gap {
 
 func (w *world) checkGap(want *ledger.Gap) {
 	w.t.Helper()
-	if diff := cmp.Diff(want, w.gap()); diff != "" {
-		w.t.Errorf("gap (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(w.t, cmp.Diff(want, w.gap()), "gap")
 }
 
 // observeEmpty observes a block without its transfers.
@@ -140,16 +139,12 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt.Unix() != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
 					t.Errorf("%s is %s, %q, settled at %s", got.ID, got.Status, got.Exception, got.SettledAt)
 				}
-				if diff := cmp.Diff(want, w.eventTypes(*inv)); diff != "" {
-					t.Errorf("events of %s (-want +got):\n%s", inv.ID, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, w.eventTypes(*inv)), "events of %s", inv.ID)
 			}
 			if got := w.invoice(missed.ID).AmountRefunded; got != invoice.NewAmount(400_000) {
 				t.Errorf("refunded: %s", got)
 			}
-			if diff := cmp.Diff([]string{"open done 101", "close due 0"}, w.intents(missed)); diff != "" {
-				t.Errorf("intents (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff([]string{"open done 101", "close due 0"}, w.intents(missed)), "intents")
 			for _, p := range []invoice.Transfer{paid.Transfers[0], paid.Transfers[1], known.Transfers[0]} {
 				if got := w.payment(p); got.Status != invoice.Confirmed || got.Position != p.Position {
 					t.Errorf("the payment of %s is %s at %+v", p.Amount, got.Status, got.Position)
@@ -179,9 +174,7 @@ func TestFillConfirmsOrphanedPayments(t *testing.T) {
 		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockHash != b.Hash {
 			t.Errorf("it is %s in %s, want confirmed in %s", got.Status, got.BlockHash, b.Hash)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(inv)), "events")
 	})
 }
 
@@ -292,9 +285,8 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestRescanKeepsAttributions rescans and finds payments below others that were attributed
-// by their bare amount, or not attributed. Those keep their attribution, also if the new
-// blocks are below the first indexed one.
+// TestRescanKeepsAttributions rescans and finds payments below others that were attributed by their bare amount, or not
+// attributed. Those keep their attribution, also if the new blocks are below the first indexed one.
 func TestRescanKeepsAttributions(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {

@@ -65,8 +65,7 @@ var boundedRows = map[string]struct {
 	},
 }
 
-// TestHistoryIsBounded reads the history of an invoice with as many rows as the history may have, and
-// with one more.
+// TestHistoryIsBounded reads the history of an invoice with as many rows as the history may have, and with one more.
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, rows := range boundedRows {

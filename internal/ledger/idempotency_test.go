@@ -145,9 +145,8 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	})
 }
 
-// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another
-// address, together with new ones. The repeats get the first answer, the new ones their invoices, and
-// all other rows stay the same.
+// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another address, together
+// with new ones. The repeats get the first answer, the new ones their invoices, and all other rows stay the same.
 func TestRepeatsChangeNothing(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := func(merchant, key string, to invoice.Address, amount uint64) ledger.CreateRequest {

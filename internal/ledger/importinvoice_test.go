@@ -19,11 +19,11 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
-// lostInvoice returns an invoice that a service with the world's chain created, and that the database
-// does not have.
+// lostInvoice returns an invoice that a service with the world's chain created, and that the database does not have.
 func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
 	w.txs++
 	inv := invoice.Invoice{
@@ -85,9 +85,7 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.I
 		value = apiconv.CreateInvoiceResponse(inv, "")
 	case 1, 3:
 		body, err := apiconv.EventBody("evt_1", invoice.EventCreated, inv.CreatedAt, apiconv.InvoiceData(inv))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		value = json.RawMessage(body)
 		if kind == 3 {
 			value = map[string]any{"headers": map[string]string{"x-service-signature": webhook.Sign(secret, time.Unix(1, 0), body)}, "body": string(body)}
@@ -96,9 +94,7 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.I
 		value = apiconv.Invoice(inv)
 	}
 	line, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c, err := ledger.ParseInvoiceCopy(line)
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)
@@ -220,9 +216,8 @@ func TestImportRefuses(t *testing.T) {
 	})
 }
 
-// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an
-// address that no merchant holds. The commitment does not show whose invoice it is. The configuration,
-// a holding or a signature does.
+// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an address that no
+// merchant holds. The commitment does not show whose invoice it is. The configuration, a holding or a signature does.
 func TestImportOfAnotherMerchant(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		const secret = "whsec_of_the_shop"

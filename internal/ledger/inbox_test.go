@@ -119,8 +119,7 @@ func TestInboxClaims(t *testing.T) {
 	})
 }
 
-// TestDecideConcurrently decides as many people at the same time: one succeeds, and the others see
-// who.
+// TestDecideConcurrently decides as many people at the same time: one succeeds, and the others see who.
 func TestDecideConcurrently(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create() // has the address watched

@@ -8,10 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestLostInvoices reads a chain after a restored backup that lacks an invoice with a deposit address.
-// A payment arrived there before the commitment was announced, and was swept. The service reads the
-// blocks again, and records the payment but not the sweep. An invoice that was closed before it
-// expired becomes void.
+// TestLostInvoices reads a chain after a restored backup that lacks an invoice with a deposit address. A payment
+// arrived there before the commitment was announced, and was swept. The service reads the blocks again, and records the
+// payment but not the sweep. An invoice that was closed before it expired becomes void.
 func TestLostInvoices(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		open := w.create(amount(1000))

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // forget deletes a prepared refund that was not sent, like a restored backup.
@@ -24,9 +25,8 @@ func (w *world) forget(r invoice.RefundRecord) {
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.RefreshUses(w.t.Context(), tx, r.PaymentID) }))
 }
 
-// TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another
-// account than the payer's. Their transfers are read afterwards: they become the same refunds, and
-// their amounts are not offered again.
+// TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another account than the
+// payer's. Their transfers are read afterwards: they become the same refunds, and their amounts are not offered again.
 func TestLostRefundIsRecognized(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -153,9 +153,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 			}
 		}
 		want := map[invoice.Hash][]string{elsewhere.TxHash: {large.ID}, equal.TxHash: {large.ID, small.ID}, tooMuch.TxHash: {}, inEuro.TxHash: {}}
-		if diff := cmp.Diff(want, found, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("unrecognized transfers and their payments (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, found, cmpopts.EquateEmpty()), "unrecognized transfers and their payments")
 		w.Service = w.service()
 		r, free := w.mustPrepare(small, 0), w.mustPrepare(later, 0)
 		now := at(w.seconds.Load())

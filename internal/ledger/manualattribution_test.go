@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // unattributedPayment mines a payment that no rule attributes.
@@ -111,9 +112,7 @@ func TestAttributeManually(t *testing.T) {
 				if got := w.invoice(inv.ID); got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
 					t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
 				}
-				if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
-					t.Errorf("%s: events (-want +got):\n%s", name, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(test.events, w.eventTypes(inv)), "%s: events", name)
 				if got := w.unattributed(); len(got) != 0 {
 					t.Errorf("%s: without an invoice are %v still", name, got)
 				}
@@ -204,8 +203,7 @@ func TestManualAttributionSurvivesReorg(t *testing.T) {
 	})
 }
 
-// TestManualAttributionIncludesRefunds attributes a payment manually that was partly
-// refunded before.
+// TestManualAttributionIncludesRefunds attributes a payment manually that was partly refunded before.
 func TestManualAttributionIncludesRefunds(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -221,8 +219,6 @@ func TestManualAttributionIncludesRefunds(t *testing.T) {
 			w.rescan()
 			w.fill(101, w.head(), w.blocks[1:]...)
 		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.eventTypes(inv)), "events")
 	})
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestModel plays random histories: invoices, transfers that name them or not, of right and wrong
-// amounts, refunds, reorgs of blocks that are not final, restarts, confirmations, and blocks that are
-// read again. In the end everything is confirmed, and the stored rows must equal the state of a model
-// that reads the final chain and knows no reorgs.
+// TestModel plays random histories: invoices, transfers that name them or not, of right and wrong amounts, refunds,
+// reorgs of blocks that are not final, restarts, confirmations, and blocks that are read again. In the end everything
+// is confirmed, and the stored rows must equal the state of a model that reads the final chain and knows no reorgs.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {
@@ -66,9 +66,7 @@ func TestModelWithALateStart(t *testing.T) {
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){"create": m.create, "mine": m.mine})
 			m.blocks = append(m.blocks, m.next(m.head().Time.Unix()+1))
-			if err := m.Start(t.Context(), m.chainKey, m.head(), 101); err != nil {
-				r.Fatal(err)
-			}
+			expect.OK(r, m.Start(t.Context(), m.chainKey, m.head(), 101))
 			m.fillAll(r)
 			m.check(r)
 			m.checkRules(r)
@@ -136,8 +134,7 @@ func (m *machine) draw(r *rapid.T) {
 	}
 }
 
-// create makes an invoice of one of few amounts, so that they collide, which
-// expires within few blocks.
+// create makes an invoice of one of few amounts, so that they collide, which expires within few blocks.
 func (m *machine) create(r *rapid.T) { m.made = append(m.made, m.createOne(r, false)) }
 
 func (m *machine) makeDraft(r *rapid.T) { m.drafts = append(m.drafts, m.createOne(r, true)) }
@@ -151,9 +148,7 @@ func (m *machine) createOne(r *rapid.T, unissued bool) invoice.Invoice {
 		d.Collection = invoice.Deposit
 	}
 	inv, err := m.Create(m.t.Context(), ledger.CreateRequest{Draft: d})
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	return inv
 }
 
@@ -167,14 +162,10 @@ func (m *machine) issue(r *rapid.T) {
 	m.drafts = slices.Delete(m.drafts, i, i+1)
 	inv, err := m.Finalize(m.t.Context(), m.own(), d.ID)
 	if field := (*invoice.FieldError)(nil); errors.As(err, &field) && field.Field == "expiresAt" {
-		if err := m.DeleteDraft(m.t.Context(), m.own(), d.ID); err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, m.DeleteDraft(m.t.Context(), m.own(), d.ID))
 		return
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	m.made = append(m.made, inv)
 }
 
@@ -211,9 +202,7 @@ func (m *machine) mine(r *rapid.T) {
 	if m.late {
 		return
 	}
-	if err := m.Observe(m.t.Context(), m.chainKey, blocks); err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, m.Observe(m.t.Context(), m.chainKey, blocks))
 }
 
 // rescan opens or widens the gap.
@@ -227,9 +216,7 @@ func (m *machine) rescan(r *rapid.T) {
 // fill reads some of the gap's blocks that are final.
 func (m *machine) fill(r *rapid.T) {
 	cur, err := m.Cursor(m.t.Context(), m.chainKey)
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	if cur.Gap == nil || cur.Gap.Next > cur.Confirmed.Number {
 		return
 	}
@@ -245,9 +232,7 @@ func (m *machine) fill(r *rapid.T) {
 			blocks = append(blocks, b)
 		}
 	}
-	if err := m.Fill(m.t.Context(), m.chainKey, cur.Gap.Next, blocks, end); err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, m.Fill(m.t.Context(), m.chainKey, cur.Gap.Next, blocks, end))
 }
 
 // fillAll closes the gap.
@@ -385,9 +370,7 @@ func (m *machine) reorg(r *rapid.T) {
 
 func (m *machine) confirm(r *rapid.T) {
 	m.line = rapid.IntRange(m.line, len(m.blocks)-1).Draw(r, "line")
-	if err := m.Confirm(m.t.Context(), m.chainKey, m.blocks[m.line].Header); err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, m.Confirm(m.t.Context(), m.chainKey, m.blocks[m.line].Header))
 }
 
 // verdict is the state of an invoice according to the chain.
@@ -405,8 +388,7 @@ func (m *machine) wasDropped(inv invoice.Invoice) bool {
 	return slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return r.Status == invoice.Orphaned })
 }
 
-// checkReturned checks that the returned amounts of payments were refunded while their invoice was
-// open.
+// checkReturned checks that the returned amounts of payments were refunded while their invoice was open.
 func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []ledger.PaymentRow) {
 	ids := make([]string, len(payments))
 	for i, p := range payments {
@@ -439,9 +421,7 @@ func (m *machine) check(r *rapid.T) {
 		want := judge(inv, attributed[inv.ID], m.head().Time)
 		want.Refunded = refunded[inv.ID]
 		now, err := ledger.NewReader(m.db.store).Invoice(m.t.Context(), inv.ID)
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		if m.wasDropped(inv) {
 			want.SettledTx = now.SettledTx // the planned refunds of earlier payments were not sent
 		}
@@ -455,9 +435,8 @@ func (m *machine) check(r *rapid.T) {
 	m.checkEvents(r, stored)
 }
 
-// storedPayments checks that the payments are the transfers of the chain, at their positions, and
-// confirmed; payments that reorgs dropped must be orphaned. It returns all payments with an invoice,
-// and the chain's payments by invoice.
+// storedPayments checks that the payments are the transfers of the chain, at their positions, and confirmed; payments
+// that reorgs dropped must be orphaned. It returns all payments with an invoice, and the chain's payments by invoice.
 func (m *machine) storedPayments(r *rapid.T) ([]ledger.PaymentRow, map[string][]ledger.PaymentRow) {
 	var stored []ledger.PaymentRow
 	byInvoice := make(map[string][]ledger.PaymentRow)
@@ -581,9 +560,7 @@ func (m *machine) checkEvents(r *rapid.T, stored []ledger.PaymentRow) {
 			want["invoice.expired "+inv.ID] = 1
 		}
 		refunds, err := ledger.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		for _, refund := range refunds {
 			if refund.Status == invoice.Confirmed {
 				want["payment.refunded "+refund.ID] = 1

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -86,9 +87,7 @@ func TestNearInvoices(t *testing.T) {
 			want = append(want, fmt.Sprint("crowd ", i))
 		}
 		slices.Sort(want)
-		if diff := cmp.Diff(want, find()); diff != "" {
-			t.Errorf("around 1000 (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, find()), "around 1000")
 		found, err := ledger.NewReader(s).NearInvoices(t.Context(), []ledger.NearLookup{{Transfer: moved, CreatedBefore: invoice.Unix(2000)}}, "other")
 		if err != nil || len(found) != 1 || len(found[0]) != 0 {
 			t.Errorf("another merchant finds %+v, %v", found, err)
@@ -101,9 +100,7 @@ func TestNearInvoices(t *testing.T) {
 		} {
 			moved.Amount = invoice.NewAmount(amount)
 			got := slices.DeleteFunc(find(), func(name string) bool { return strings.HasPrefix(name, "crowd") })
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("around %d (-want +got):\n%s", amount, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "around %d", amount)
 		}
 	})
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestReorgChangesAttribution replaces the block of a payment by one in which the same
-// transaction has other evidence.
+// TestReorgChangesAttribution replaces the block of a payment by one in which the same transaction has other evidence.
 func TestReorgChangesAttribution(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
@@ -33,12 +33,8 @@ func TestReorgChangesAttribution(t *testing.T) {
 			t.Errorf("it is %s %s, of %q", second.Amount, second.Status, second.InvoiceID)
 		}
 		w.final()
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(one)); diff != "" {
-			t.Errorf("events of the first (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(two)); diff != "" {
-			t.Errorf("events of the second (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(one)), "events of the first")
+		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(two)), "events of the second")
 		if got := w.invoice(one.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
 			t.Errorf("the first is %s, with %s", got.Status, got.AmountPaid)
 		}
@@ -138,9 +134,8 @@ func TestExpiryInBatches(t *testing.T) {
 	})
 }
 
-// TestFalseEvidenceIsReplaced stores a transfer with false evidence, as a dishonest node
-// may report it. Read again without the evidence, the payment leaves the invoice that it
-// named.
+// TestFalseEvidenceIsReplaced stores a transfer with false evidence, as a dishonest node may report it. Read again
+// without the evidence, the payment leaves the invoice that it named.
 func TestFalseEvidenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {

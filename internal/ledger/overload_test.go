@@ -13,12 +13,12 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestCreatesWhileTheDatabaseIsHeld blocks creates from another session: on PostgreSQL by the lock of
-// events, on SQLite as the file's only writer. Each of many creates ends in time. One that waited too
-// long for its transaction was not created, and the same key creates one invoice, whatever the result
-// of the first try.
+// TestCreatesWhileTheDatabaseIsHeld blocks creates from another session: on PostgreSQL by the lock of events, on SQLite
+// as the file's only writer. Each of many creates ends in time. One that waited too long for its transaction was not
+// created, and the same key creates one invoice, whatever the result of the first try.
 func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {
@@ -146,9 +146,7 @@ func (d *database) hold(t *testing.T) (release func()) {
 	if err == nil {
 		_, err = session.ExecContext(t.Context(), statement)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return func() {
 		if _, err := session.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Error(err)
@@ -163,8 +161,6 @@ func (d *database) hold(t *testing.T) (release func()) {
 func (d *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n int) {
 	t.Helper()
 	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)
-	if err := d.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.sql.QueryRowContext(t.Context(), query).Scan(&n))
 	return n
 }

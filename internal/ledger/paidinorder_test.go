@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes only the refunded
-// amount.
+// wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes only the refunded amount.
 func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
 	w.t.Helper()
 	inv := w.invoice(id)
@@ -20,9 +19,8 @@ func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
 	w.wantDue(id, invoice.Paid, 0)
 }
 
-// TestPaidInLostPast reads, in a recovery, payments that were final before they were refunded. Their
-// invoices were paid then, and remain so. A payment that was refunded before it was final does not pay
-// its invoice.
+// TestPaidInLostPast reads, in a recovery, payments that were final before they were refunded. Their invoices were paid
+// then, and remain so. A payment that was refunded before it was final does not pay its invoice.
 func TestPaidInLostPast(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		whole, part, early := w.create(amount(700_000)), w.create(), w.create(amount(500_000))
@@ -44,9 +42,8 @@ func TestPaidInLostPast(t *testing.T) {
 	})
 }
 
-// TestCatchUpInRecovery reads many final blocks at once in a recovery, and confirms all of them. The
-// number of the chain's newest blocks that are not final determines which payment was sent back before
-// it was final.
+// TestCatchUpInRecovery reads many final blocks at once in a recovery, and confirms all of them. The number of the
+// chain's newest blocks that are not final determines which payment was sent back before it was final.
 func TestCatchUpInRecovery(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		early, paid := w.create(amount(500_000)), w.create(amount(700_000))
@@ -70,8 +67,7 @@ func TestCatchUpInRecovery(t *testing.T) {
 	})
 }
 
-// TestImportOfRefundedInvoice creates a lost invoice again. Its payment was refunded after it was
-// final.
+// TestImportOfRefundedInvoice creates a lost invoice again. Its payment was refunded after it was final.
 func TestImportOfRefundedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(amount(2_000_000))
@@ -170,9 +166,8 @@ func (w *world) refundOf(paid invoice.Transfer, n uint64) invoice.Transfer {
 	return back
 }
 
-// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the
-// recovery, or in the lost past, and the merchant sent it back after the recovery. It did not count in
-// the lost past, so it stays refunded.
+// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the recovery, or in the
+// lost past, and the merchant sent it back after the recovery. It did not count in the lost past, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const linkStart = 1_764_000_000
@@ -80,9 +81,7 @@ func eachLinks(t *testing.T, test func(t *testing.T, w *linkWorld)) {
 
 func update(t *testing.T, store *db.DB, fn func(ctx context.Context, tx *db.Tx) error) {
 	t.Helper()
-	if err := store.Update(t.Context(), func(tx *db.Tx) error { return fn(t.Context(), tx) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error { return fn(t.Context(), tx) }))
 }
 
 // espresso asks for a link with a fixed amount.
@@ -96,9 +95,7 @@ func espresso() ledger.PaymentLinkRequest {
 func (w *linkWorld) create(t *testing.T, r ledger.PaymentLinkRequest) invoice.PaymentLink {
 	t.Helper()
 	l, err := w.Create(t.Context(), acme, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return l
 }
 
@@ -298,9 +295,7 @@ func TestPay(t *testing.T) {
 		pay := func(l invoice.PaymentLink, amount invoice.Amount, visit string) invoice.Invoice {
 			t.Helper()
 			inv, err := w.Pay(t.Context(), l, amount, visit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return inv
 		}
 		first := pay(l, l.Amount, "a")
@@ -342,17 +337,14 @@ func TestPay(t *testing.T) {
 			t.Errorf("a link that was changed makes the former invoice: %v", err)
 		}
 		archived, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, err := w.Pay(t.Context(), archived, invoice.NewAmount(10), "e"); !errors.Is(err, ledger.ErrArchived) {
 			t.Errorf("an archived link: %v", err)
 		}
 	})
 }
 
-// TestPayWithoutAnAllowedAddress changes the merchant's list so that the link's address is
-// not on it.
+// TestPayWithoutAnAllowedAddress changes the merchant's list so that the link's address is not on it.
 func TestPayWithoutAnAllowedAddress(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		l := w.create(t, espresso())
@@ -423,9 +415,7 @@ func TestOfInvoice(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		l := w.create(t, espresso())
 		inv, err := w.Pay(t.Context(), l, l.Amount, "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got, err := w.OfInvoice(t.Context(), inv); err != nil || got != l {
 			t.Errorf("the link is %+v, %v", got, err)
 		}

@@ -22,11 +22,10 @@ type refunding struct {
 	finalized int                    // number of blocks that are final
 }
 
-// TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers
-// with and without tag, reorgs, restarts, expiries and lost records. Refunds on the chain never exceed
-// the payment, and prepared ones fit when they are prepared. Refunds that can be sent fit even if all
-// refunds in flight are mined, and the list agrees with the transfers and with the sums of payment and
-// invoice.
+// TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers with and without
+// tag, reorgs, restarts, expiries and lost records. Refunds on the chain never exceed the payment, and prepared ones
+// fit when they are prepared. Refunds that can be sent fit even if all refunds in flight are mined, and the list agrees
+// with the transfers and with the sums of payment and invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {
@@ -44,10 +43,8 @@ func TestRefundModel(t *testing.T) {
 					m.seconds.Add(rapid.Int64Range(0, int64(invoice.RefundLifetime/time.Second)).Draw(r, "seconds"))
 					m.must(m.ExpireRefunds(t.Context()))
 				},
-				"restart": func(*rapid.T) {
-					m.Service = m.service()
-				},
-				"": m.checkRefunds,
+				"restart": func(*rapid.T) { m.Service = m.service() },
+				"":        m.checkRefunds,
 			})
 			m.world.mine(m.head().Time.Unix() + 1)
 			m.world.final()
@@ -151,8 +148,7 @@ func (m *refunding) withdrawSome(r *rapid.T) {
 	}
 }
 
-// sendSome mines a block with transfers of prepared refunds, unchanged or changed, or with one that a
-// reorg dropped.
+// sendSome mines a block with transfers of prepared refunds, unchanged or changed, or with one that a reorg dropped.
 func (m *refunding) sendSome(r *rapid.T) {
 	var transfers []invoice.Transfer
 	for range rapid.IntRange(0, 2).Draw(r, "transfers") {

@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// paid mines the payment of an invoice over n minor units, and makes it final. It returns
-// the payment.
+// paid mines the payment of an invoice over n minor units, and makes it final. It returns the payment.
 func (w *world) paid(n uint64) ledger.PaymentRow {
 	w.t.Helper()
 	inv := w.create(amount(n))
@@ -225,8 +224,7 @@ func isFieldError(err error, field string) bool {
 	return errors.As(err, &e) && e.Field == field
 }
 
-// TestTransfersOfPreparedRefunds sends transfers that differ from the prepared one.
-// docs/refunds.md has the table.
+// TestTransfersOfPreparedRefunds sends transfers that differ from the prepared one. docs/refunds.md has the table.
 func TestTransfersOfPreparedRefunds(t *testing.T) {
 	t.Parallel()
 	elsewhere := invoice.Address{0xee}
@@ -322,8 +320,7 @@ func toward(t invoice.Transfer, to invoice.Address) invoice.Transfer {
 	return t
 }
 
-// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund
-// was canceled.
+// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund was canceled.
 func TestCanceledRefundArrives(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -353,8 +350,7 @@ func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 	})
 }
 
-// TestOtherTransferOvertakesThePrepared refunds, with another transfer, the amount that a prepared
-// refund reserved.
+// TestOtherTransferOvertakesThePrepared refunds, with another transfer, the amount that a prepared refund reserved.
 func TestOtherTransferOvertakesThePrepared(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// The number of cases to play of each property, and the seed of the first one. The seeds are
-// consecutive.
+// The number of cases to play of each property, and the seed of the first one. The seeds are consecutive.
 var (
 	propertySeed    = flag.Uint64("property.seed", 1, "seed of the first case of a property")
 	propertyCount   = flag.Uint64("property.count", 500, "how many cases of each property to play in memory, or half as many long ones; a 25th with -short")

@@ -9,9 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestBlockBeforePurchase reads a block, or accepts another request, between the check of a purchase's
-// authorization and the creation of its invoice. The purchase is refused and does not leave an
-// invoice.
+// TestBlockBeforePurchase reads a block, or accepts another request, between the check of a purchase's authorization
+// and the creation of its invoice. The purchase is refused and does not leave an invoice.
 func TestBlockBeforePurchase(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(w *world, a invoice.Authorization)

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestInvoiceQuota uses up a merchant's quota of invoices. Other merchants can still make invoices,
@@ -16,15 +17,11 @@ func TestInvoiceQuota(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		quota := func(n int64) {
 			t.Helper()
-			if err := w.db.store.Update(t.Context(), func(tx *db.Tx) error { return access.SetQuotas(t.Context(), tx, w.merchant, 0, n) }); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.db.store.Update(t.Context(), func(tx *db.Tx) error { return access.SetQuotas(t.Context(), tx, w.merchant, 0, n) }))
 		}
 		count := func() {
 			t.Helper()
-			if err := w.CountInvoices(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.CountInvoices(t.Context()))
 		}
 		create := func(byMerchant bool, key string) error {
 			_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key, Scope: w.merchant}, Draft: w.draft(), ByMerchant: byMerchant})

@@ -111,8 +111,7 @@ type shops struct {
 	second invoice.Address
 }
 
-// newShops returns two addresses, the first of which has paid an invoice of the second
-// over 1,000,000.
+// newShops returns two addresses, the first of which has paid an invoice of the second over 1,000,000.
 func newShops(t *testing.T, d *database) (shops, invoice.Invoice) {
 	t.Helper()
 	s := shops{world: d.world(t)}
@@ -267,9 +266,8 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 	})
 }
 
-// TestRefundIsNotClaimed refunds another shop, and claims the refund as a payment of an
-// own order, with a signature. Otherwise the other shop would lose both its money and its
-// goods. The merchant decides.
+// TestRefundIsNotClaimed refunds another shop, and claims the refund as a payment of an own order, with a signature.
+// Otherwise the other shop would lose both its money and its goods. The merchant decides.
 func TestRefundIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {
@@ -292,8 +290,7 @@ func TestRefundIsNotClaimed(t *testing.T) {
 	})
 }
 
-// TestRefundThatTurnsOutToBeAPayment reads a refund again, with evidence that was missing
-// the first time.
+// TestRefundThatTurnsOutToBeAPayment reads a refund again, with evidence that was missing the first time.
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {
@@ -315,9 +312,8 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	})
 }
 
-// TestTaggedRefundToAnotherPayer refunds a payment from an exchange to an account
-// that paid another invoice, and names the first invoice. The transfer is a refund of
-// neither.
+// TestTaggedRefundToAnotherPayer refunds a payment from an exchange to an account that paid another invoice, and names
+// the first invoice. The transfer is a refund of neither.
 func TestTaggedRefundToAnotherPayer(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(amount(34_000_000)), w.create(amount(50_000_000))

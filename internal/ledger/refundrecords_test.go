@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -26,8 +27,7 @@ func preparedRefund(id string) invoice.RefundRecord {
 	}
 }
 
-// savePrepared stores a payment with a prepared refund and an observed one that was not
-// prepared.
+// savePrepared stores a payment with a prepared refund and an observed one that was not prepared.
 func savePrepared(t *testing.T, s *db.DB) (prepared invoice.RefundRecord, observed invoice.Refund) {
 	t.Helper()
 	rowtest.StartChain(t, s, "base")
@@ -53,9 +53,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		rowtest.Must(t, err)
 		token := prepared.ClaimToken
 		prepared.ClaimToken, prepared.ClaimHash = "", invoice.HashClaimToken(token) // this is all that is stored
-		if diff := cmp.Diff(prepared, got, rowtest.Equal); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(prepared, got, rowtest.Equal), "")
 		byKey, hash, err := ledger.RefundByKey(t.Context(), s, prepared.PaymentID, "m", "key")
 		if err != nil || byKey.ID != prepared.ID || hash != (invoice.Hash{5}) {
 			t.Errorf("by its key: %s, %s, %v", byKey.ID, hash, err)

@@ -85,8 +85,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 	})
 }
 
-// TestDroppedTransactionIsKept records another transaction of a refund while the one that a reorg dropped may be
-// mined.
+// TestDroppedTransactionIsKept records another transaction of a refund while the one that a reorg dropped may be mined.
 func TestDroppedTransactionIsKept(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {

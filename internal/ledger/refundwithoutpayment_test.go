@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // refundWithoutPayment has an invoice paid and paid back in full, a reorg drop both transfers,
@@ -214,8 +215,7 @@ func (m *machine) lessen(t invoice.Transfer) {
 	}
 }
 
-// isLessened reports whether an event is about a payment that was mined again with less, or a
-// refund of such a payment.
+// isLessened reports whether an event is about a payment that was mined again with less, or a refund of such a payment.
 func (m *machine) isLessened(subject string) bool {
 	id, _, _ := strings.Cut(subject, "/")
 	refunds, err := ledger.RefundsByID(m.t.Context(), m.db.store, []string{id})
@@ -229,9 +229,7 @@ func (m *machine) refundedBy(r *rapid.T, payments []ledger.PaymentRow) map[strin
 	sums := make(map[string]uint64)
 	for _, p := range payments {
 		refunds, err := ledger.RefundsOfPayments(m.t.Context(), m.db.store, []string{p.ID})
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		sums[p.InvoiceID] += m.checkRefundsOf(r, p, refunds)
 	}
 	return sums

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // another is a registry that replaces the world's.
@@ -43,9 +44,7 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 		}
 		all, err := w.Registries(t.Context(), w.chainKey)
 		w.must(err)
-		if diff := cmp.Diff([]invoice.Address{registry, another}, all); diff != "" {
-			t.Errorf("registries whose events count (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]invoice.Address{registry, another}, all), "registries whose events count")
 
 		// The new registry's event about an older invoice is ignored.
 		b := w.next(start + 1)
@@ -58,16 +57,10 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 		for inv, want := range map[*invoice.Invoice][]string{
 			&before: {"open due 0", "close due 0"}, &after: {"open done 101", "close due 0"},
 		} {
-			if diff := cmp.Diff(want, w.intents(*inv)); diff != "" {
-				t.Errorf("intents of the invoice of %s (-want +got):\n%s", inv.Registry, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, w.intents(*inv)), "intents of the invoice of %s", inv.Registry)
 		}
-		if diff := cmp.Diff([]string{"open " + before.ID, "close " + before.ID}, w.due(registry)); diff != "" {
-			t.Errorf("due for the registry of before (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"close " + after.ID}, w.due(another)); diff != "" {
-			t.Errorf("due for the configured registry (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"open " + before.ID, "close " + before.ID}, w.due(registry)), "due for the registry of before")
+		expect.NoDiff(t, cmp.Diff([]string{"close " + after.ID}, w.due(another)), "due for the configured registry")
 		due, elsewhere, err := ledger.DueCount(t.Context(), w.db.store, w.chainKey, another)
 		if err != nil || due != 1 || elsewhere != 2 {
 			t.Errorf("%d are due and %d wait for another registry (%v), want 1 and 2", due, elsewhere, err)

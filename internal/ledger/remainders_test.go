@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// takeSuffixes inserts open invoices of a price with the suffixes up to last, which expire
-// at expiresAt.
+// takeSuffixes inserts open invoices of a price with the suffixes up to last, which expire at expiresAt.
 func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.t.Helper()
 	var all []invoice.Invoice
@@ -69,8 +68,7 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	})
 }
 
-// TestRemainderWithLargerSuffix creates a remainder for a price of which all suffixes are
-// taken.
+// TestRemainderWithLargerSuffix creates a remainder for a price of which all suffixes are taken.
 func TestRemainderWithLargerSuffix(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create(amount(34_000_000))

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // configuration returns the world's chain with tokens.
@@ -44,9 +45,7 @@ func TestRemember(t *testing.T) {
 		was, err := ledger.Remembered(t.Context(), w.db.store)
 		w.must(err)
 		chains := was.Configure(w.configuration(usdcToken))
-		if diff := cmp.Diff([]chain.Token{eurcToken}, chains[0].Former); diff != "" {
-			t.Errorf("former tokens (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]chain.Token{eurcToken}, chains[0].Former), "former tokens")
 		renamed := usdcToken
 		renamed.Currency = "USDX"
 		var refused *chain.RefusedError
@@ -65,8 +64,7 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-// TestOlderRevisionWritesNothing lets a replica continue after another one started with another
-// configuration.
+// TestOlderRevisionWritesNothing lets a replica continue after another one started with another configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		_, err := w.remember(w.db.store, "old", w.configuration(usdcToken))
@@ -103,8 +101,7 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 	})
 }
 
-// TestTokenReturns retires a token, and configures it again. The blocks that were read without it are read
-// again.
+// TestTokenReturns retires a token, and configures it again. The blocks that were read without it are read again.
 func TestTokenReturns(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
@@ -232,8 +229,6 @@ func TestFirstStartAfterUpgrade(t *testing.T) {
 		if len(known.Tokens) != 2 || known.Tokens[0].FirstBlock != nil || known.Tokens[1].FirstBlock != nil || known.ID != 1337 {
 			t.Errorf("remembered %+v", known)
 		}
-		if diff := cmp.Diff([]chain.Token{eurcToken}, after.Configure(w.configuration(usdcToken))[0].Former); diff != "" {
-			t.Errorf("tokens that are read for their invoices (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]chain.Token{eurcToken}, after.Configure(w.configuration(usdcToken))[0].Former), "tokens that are read for their invoices")
 	})
 }

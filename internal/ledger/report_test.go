@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // figures are the figures of a line of a report.
@@ -28,9 +29,7 @@ func (m *machine) checkReport(r *rapid.T) {
 	made, err := report.Settlement(m.t.Context(), report.NewReader(m.db.store), report.Request{
 		MerchantID: m.merchant, From: from, To: to, GroupBy: group, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true },
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	want := m.addUp(r, func(at time.Time) bool { return !at.Before(from) && at.Before(to) })
 	for name, lines := range map[string][]*report.Line{"lines": made.Lines, "totals": made.Totals} {
 		var got figures
@@ -57,23 +56,17 @@ func (m *machine) checkReport(r *rapid.T) {
 // confirmed in it, also of earlier or later payments.
 func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 	listed, _, err := ledger.NewReader(m.db.store).Payments(m.t.Context(), ledger.PaymentFilter{MerchantID: m.merchant, IncludePending: true, Limit: 1000})
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, err)
 	slices.SortFunc(listed, func(a, b ledger.PaymentRow) int { return a.Compare(b.Position) })
 	due := make(map[string]uint64)
 	for _, p := range listed {
 		inv, err := ledger.NewReader(m.db.store).Invoice(m.t.Context(), p.InvoiceID)
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		if p.Status == invoice.Confirmed {
 			f.add(within(p.ConfirmedAt), inv, p, due)
 		}
 		refunds, err := ledger.RefundsOfPayments(m.t.Context(), m.db.store, []string{p.ID})
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		for _, back := range refunds {
 			if back.Status == invoice.Confirmed && within(back.ConfirmedAt) {
 				f.Refunds, f.Refunded = f.Refunds+1, f.Refunded+number(back.Amount)

@@ -14,12 +14,10 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestTheSameChainSaysTheSame reads one chain, with payments of invoices that exist
-// before, in several ways: block by block; in batches with restarts; from a block in the
-// middle, with the gap below filled at any time; with rescans at any time; and with
-// rollbacks to unchanged blocks while the gap is filled. Some invoices are made void at
-// a block. Each way must give the same
-// attributions, methods, refunds and states of invoices.
+// TestTheSameChainSaysTheSame reads one chain, with payments of invoices that exist before, in several ways: block by
+// block; in batches with restarts; from a block in the middle, with the gap below filled at any time; with rescans at
+// any time; and with rollbacks to unchanged blocks while the gap is filled. Some invoices are made void at a block.
+// Each way must give the same attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
 	properties(t, (*propertyCount+1)/2, func(open func() *reader, r *rand.Rand) string {
@@ -152,8 +150,7 @@ func newStory(r *rand.Rand) story {
 // reading is the way of reading a story.
 type reading struct{ batches, late, rescans, rollbacks bool }
 
-// outcome is the result of a story: the invoice and method of each transfer, and the state
-// and sums of each invoice.
+// outcome is the result of a story: the invoice and method of each transfer, and the state and sums of each invoice.
 type outcome struct {
 	Transfers []string
 	Invoices  []string

@@ -9,11 +9,11 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-// TestOrphanedRefundsBetween reads the refunds that reorgs dropped in pages; several were dropped in
-// one second.
+// TestOrphanedRefundsBetween reads the refunds that reorgs dropped in pages; several were dropped in one second.
 func TestOrphanedRefundsBetween(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -50,9 +50,7 @@ func TestOrphanedRefundsBetween(t *testing.T) {
 			from, to int64
 			want     []string
 		}{{2000, 2003, want}, {1000, 9000, want}, {2001, 2002, want[3:6]}, {2003, 9000, nil}, {1000, 2000, nil}} {
-			if diff := cmp.Diff(c.want, all(c.from, c.to)); diff != "" {
-				t.Errorf("from %d to %d (-want +got):\n%s", c.from, c.to, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, all(c.from, c.to)), "from %d to %d", c.from, c.to)
 		}
 	})
 }

@@ -126,9 +126,8 @@ func TestRefundInTheGap(t *testing.T) {
 	})
 }
 
-// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund makes the invoice's
-// payments count again. They pay it below the block of the second refund, which takes so much that
-// afterwards they would not.
+// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund makes the invoice's payments count
+// again. They pay it below the block of the second refund, which takes so much that afterwards they would not.
 func TestTwoRefundsInTheGap(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"

@@ -8,13 +8,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // slack is how many more round trips are allowed: on a busy machine the pool checks or opens a connection in between.
 const slack = 2
 
-// TestRoundTripsOfACreate bounds the round trips of a create, which matter if the database is far
-// away.
+// TestRoundTripsOfACreate bounds the round trips of a create, which matter if the database is far away.
 func TestRoundTripsOfACreate(t *testing.T) {
 	t.Parallel()
 	w, proxy := proxied(t)
@@ -22,9 +22,7 @@ func TestRoundTripsOfACreate(t *testing.T) {
 		before := proxy.Turns()
 		_, committed := proxy.Statements()
 		_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key, Scope: w.merchant}, Draft: w.draft(), ByMerchant: byMerchant})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, commits := proxy.Statements(); commits > committed+1 {
 			t.Errorf("a create took %d commits, want 1", commits-committed)
 		}
@@ -148,9 +146,7 @@ func proxied(t *testing.T) (*world, *dbtest.Proxy) {
 	t.Helper()
 	direct := dbtest.MigratedPostgres(t)
 	proxy, through, err := dbtest.StartProxy(t.Context(), direct, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	d := &database{store: dbtest.Open(t, through), sql: dbtest.SQL(t, direct)}
 	t.Cleanup(func() {
 		if err := errors.Join(d.store.Close(), proxy.Close()); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestScenarios(t *testing.T) {
@@ -188,12 +189,8 @@ func playScenarios(t *testing.T, d *database) {
 			if got.Status != test.want.status || got.Exception != test.want.exception || paid != test.want.paid || refunded != test.want.refunded {
 				t.Errorf("it is %s, %q, paid %d and refunded %d; want %+v", got.Status, got.Exception, paid, refunded, test.want)
 			}
-			if diff := cmp.Diff(test.want.events, w.eventTypes(inv)); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.want.intents, w.intents(inv)); diff != "" {
-				t.Errorf("intents (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(test.want.events, w.eventTypes(inv)), "events")
+			expect.NoDiff(t, cmp.Diff(test.want.intents, w.intents(inv)), "intents")
 		})
 	}
 }

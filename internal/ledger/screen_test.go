@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // screening returns a world in which new payments are screened.
@@ -165,9 +166,7 @@ func TestScreening(t *testing.T) {
 			if counts := !is.AmountPaid.IsZero(); counts != (test.payment == invoice.Confirmed && test.screening != invoice.ScreeningRejected) {
 				t.Errorf("%s: the invoice has %s", name, is.AmountPaid)
 			}
-			if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
-				t.Errorf("%s: events (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(test.events, w.eventTypes(inv)), "%s: events", name)
 			if pending, _, err := w.Pending(t.Context(), w.chainKey, w.head().Number); err != nil || len(pending) > 0 && w.payment(paying).Status == invoice.Held {
 				t.Errorf("%s: the indexer is to verify %v, %v", name, pending, err)
 			}

@@ -34,16 +34,14 @@ func (w *world) manage(ids ...string) *access.MerchantManager {
 	return m
 }
 
-// createAt creates an invoice of a merchant that settles to an address, with a key of the
-// merchant or of the operator.
+// createAt creates an invoice of a merchant that settles to an address, with a key of the merchant or of the operator.
 func (w *world) createAt(merchantID string, to invoice.Address, byMerchant bool) (invoice.Invoice, error) {
 	d := w.draft()
 	d.MerchantID, d.Merchant = merchantID, to
 	return w.Create(w.t.Context(), ledger.CreateRequest{Draft: d, ByMerchant: byMerchant})
 }
 
-// isRefused reports whether a create was refused because of its address. Any other error
-// fails the test.
+// isRefused reports whether a create was refused because of its address. Any other error fails the test.
 func (w *world) isRefused(err error) bool {
 	w.t.Helper()
 	field := (*invoice.FieldError)(nil)
@@ -87,11 +85,10 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 	})
 }
 
-// TestHoldersModel plays random creates, lists, payments and manual attributions by the
-// operator and by merchants that share four addresses. An address belongs to the first
-// merchant that used or listed it, until the operator uses or lists it for others. No
-// merchant creates invoices at, sees payments to, or attributes payments to an address
-// that it does not hold, and each sees all payments to its own.
+// TestHoldersModel plays random creates, lists, payments and manual attributions by the operator and by merchants that
+// share four addresses. An address belongs to the first merchant that used or listed it, until the operator uses or
+// lists it for others. No merchant creates invoices at, sees payments to, or attributes payments to an address that it
+// does not hold, and each sees all payments to its own.
 func TestHoldersModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {

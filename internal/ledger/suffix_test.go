@@ -25,9 +25,8 @@ func (w *world) fillSuffixes(left ...uint64) {
 	w.insert(all)
 }
 
-// TestTransferAmountQuarantine closes an invoice with the only free suffix of its price,
-// or one of two, and creates another invoice just before and at the end of both
-// quarantines.
+// TestTransferAmountQuarantine closes an invoice with the only free suffix of its price, or one of two, and creates
+// another invoice just before and at the end of both quarantines.
 func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {
@@ -122,8 +121,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	})
 }
 
-// TestSuffixAfterQuarantine checks that a suffix is assigned like any other a day after
-// its last invoice expired.
+// TestSuffixAfterQuarantine checks that a suffix is assigned like any other a day after its last invoice expired.
 func TestSuffixAfterQuarantine(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		used := w.create()
@@ -150,8 +148,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 	})
 }
 
-// TestSuffixAvoidsOpenAmounts checks that no transfer amount equals the amount of another
-// open invoice.
+// TestSuffixAvoidsOpenAmounts checks that no transfer amount equals the amount of another open invoice.
 func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.fillSuffixes(7, 8)

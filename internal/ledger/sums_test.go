@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // recounted returns the stored invoice, and the invoice with the sums of all its payments, and what remains after them,
@@ -40,9 +41,7 @@ func (m *machine) checkSums(r *rapid.T) {
 			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
 		}
 		refunds, err := ledger.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.OK(r, err)
 		m.checkPaidBack(r, refunds)
 		var back invoice.Amount
 		for _, refund := range refunds {

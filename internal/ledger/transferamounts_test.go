@@ -17,9 +17,8 @@ func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by inv
 	}
 }
 
-// TestTransferAmountsAreNotRound lets an attacker create invoices just below a round price
-// until all suffixes are taken. None has the price as its transfer amount, and a transfer
-// of the price pays the shop's invoice.
+// TestTransferAmountsAreNotRound lets an attacker create invoices just below a round price until all suffixes are
+// taken. None has the price as its transfer amount, and a transfer of the price pays the shop's invoice.
 func TestTransferAmountsAreNotRound(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		var all []invoice.Invoice
@@ -42,9 +41,8 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 	})
 }
 
-// TestObservedPaymentCannotBeTaken lets an attacker see an unattributed payment. Its block is then
-// orphaned. Mined again, it pays no invoice that has its amount as amount, transfer amount or
-// remainder.
+// TestObservedPaymentCannotBeTaken lets an attacker see an unattributed payment. Its block is then orphaned. Mined
+// again, it pays no invoice that has its amount as amount, transfer amount or remainder.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {
@@ -165,8 +163,7 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	})
 }
 
-// TestAttributionIgnoresClocks sets the service's clock hours wrong. Plain transfers must
-// count.
+// TestAttributionIgnoresClocks sets the service's clock hours wrong. Plain transfers must count.
 func TestAttributionIgnoresClocks(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, func(t *testing.T, d *database) {
@@ -225,9 +222,8 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestLongestFreeSuffixIsUsedFirst creates invoices of a price after all its suffixes were used. Each
-// gets the suffix with the last invoice that expired longest ago, and no suffix is reused within an
-// hour of an expiry.
+// TestLongestFreeSuffixIsUsedFirst creates invoices of a price after all its suffixes were used. Each gets the suffix
+// with the last invoice that expired longest ago, and no suffix is reused within an hour of an expiry.
 func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		var all []invoice.Invoice

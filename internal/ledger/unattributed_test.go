@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -22,9 +23,7 @@ func TestOnUnattributed(t *testing.T) {
 		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 		w.mine(start+11, w.pay(inv.TransferAmount))
 		w.final()
-		if diff := cmp.Diff([]string{p.ID}, w.unattributedIDs); diff != "" {
-			t.Errorf("unattributed payments (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{p.ID}, w.unattributedIDs), "unattributed payments")
 		reader := ledger.NewReader(w.db.store)
 		to, err := reader.UnattributedTo(t.Context(), w.invoice(inv.ID), 5)
 		w.must(err)
@@ -127,9 +126,8 @@ func TestUnattributedEvents(t *testing.T) {
 	})
 }
 
-// TestNoInvoiceCollectsWhatWasSeenBefore creates an invoice over the amount of an
-// unattributed payment. A reorg mines the payment again in a block that can pay the
-// invoice, and its amount must not attribute it.
+// TestNoInvoiceCollectsWhatWasSeenBefore creates an invoice over the amount of an unattributed payment. A reorg mines
+// the payment again in a block that can pay the invoice, and its amount must not attribute it.
 func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
 	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice

@@ -290,8 +290,7 @@ func TestSupplementBetween(t *testing.T) {
 	})
 }
 
-// TestReportUnreadBounds reports transactions of blocks that are still to be read, and more than the
-// limit.
+// TestReportUnreadBounds reports transactions of blocks that are still to be read, and more than the limit.
 func TestReportUnreadBounds(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, ledger.UnreadLookup))

@@ -79,9 +79,7 @@ var events = map[string]func(g *useGame){
 		_, err := g.SubmitRefund(g.as("juan"), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, g.merchant, invoice.Hash{1}, ledger.Once{})
 		g.must(err)
 	},
-	"sent": func(g *useGame) {
-		g.mine(g.head().Time.Unix()+1, g.send(g.mustPrepare(g.payment, 0, of(g.merchant))))
-	},
+	"sent": func(g *useGame) { g.mine(g.head().Time.Unix()+1, g.send(g.mustPrepare(g.payment, 0, of(g.merchant)))) },
 	"sent, final": func(g *useGame) {
 		g.mine(g.head().Time.Unix()+1, g.send(g.mustPrepare(g.payment, 0, of(g.merchant))))
 		g.final()

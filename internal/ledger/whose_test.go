@@ -78,8 +78,7 @@ type game struct {
 	wrong  []string
 }
 
-// meant is the invoice that a transfer is made for. The id is empty if no invoice had its amount as
-// transfer amount.
+// meant is the invoice that a transfer is made for. The id is empty if no invoice had its amount as transfer amount.
 type meant struct {
 	invoiceID string
 	seenAs    string // the invoice that it was attributed to when it was first seen
@@ -253,8 +252,7 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	return t, true
 }
 
-// depositTransfer makes a transfer to or from a deposit address, of an amount that another
-// invoice may ask for.
+// depositTransfer makes a transfer to or from a deposit address, of an amount that another invoice may ask for.
 func (g *game) depositTransfer(inv invoice.Invoice) invoice.Transfer {
 	other := g.book.Invoice(pick(g.Rand, g.made...))
 	amounts := []uint64{number(inv.Amount), number(other.Amount), 1 + g.Uint64N(3_000_000)}

@@ -24,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -175,8 +176,7 @@ func newWorld(t testing.TB, n int64) *world {
 	return w
 }
 
-// prove records that addresses are controlled by their holders, as a transaction that names a prepared
-// refund does.
+// prove records that addresses are controlled by their holders, as a transaction that names a prepared refund does.
 func (w *world) prove(addresses ...invoice.Address) {
 	w.t.Helper()
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) (err error) {
@@ -189,8 +189,7 @@ func (w *world) prove(addresses ...invoice.Address) {
 	}))
 }
 
-// service returns a service with empty caches, as after a restart, with a changed
-// configuration.
+// service returns a service with empty caches, as after a restart, with a changed configuration.
 func (w *world) service(change ...func(*ledger.Config)) *ledger.Service {
 	tokens := []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}, {Currency: "EURC", Address: eurc, Decimals: 6}}
 	signal := func(format string, args ...any) {
@@ -258,9 +257,7 @@ func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 func (w *world) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 }
 
 // signals returns the signals since its last call.

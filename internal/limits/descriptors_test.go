@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestBudget(t *testing.T) {
 	for _, limit := range []int{256, 300, 512, 1024, 4096, 65_536, 1_048_576} {
 		b, err := limits.NewDescriptors(limit, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if total := b.Accepted + b.Webhooks + b.Webhooks/3; total > limit-80 || b.IdleWebhooks > b.Webhooks/4 {
 			t.Errorf("%d are divided as %+v", limit, b)
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 type shares = limits.Shares[string]
@@ -136,16 +137,12 @@ func TestChargeLater(t *testing.T) {
 	t.Parallel()
 	s := limits.NewShares[string]("seats", 4)
 	for range 2 {
-		if err := s.Take(1, claim("a")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Take(1, claim("a")))
 		if err := s.Charge(1, claim("m")); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := s.Take(1, claim("b")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Take(1, claim("b")))
 	if err := s.Charge(1, claim("m")); err == nil {
 		t.Error("m has two of four, and is charged a third")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // Environment variables of a child process: its database, the port of its server, and how
@@ -56,15 +57,12 @@ func startChild(t *testing.T, database string, server *smtpServer, ahead time.Du
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childEnv+"="+database, childPortEnv+"="+strconv.Itoa(server.port), childAheadEnv+"="+strconv.Itoa(int(ahead/time.Second)))
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	return cmd
 }
 
-// TestKilledMailer kills a mailer before and after the server has taken its mail. A mail that was not
-// taken is sent once its lease has ended. A mail that was taken, without the process learning of it,
-// is sent again under the same id.
+// TestKilledMailer kills a mailer before and after the server has taken its mail. A mail that was not taken is sent
+// once its lease has ended. A mail that was taken, without the process learning of it, is sent again under the same id.
 func TestKilledMailer(t *testing.T) {
 	t.Parallel()
 	for name, database := range dbtest.MigratedDatabases() {
@@ -77,18 +75,12 @@ func TestKilledMailer(t *testing.T) {
 				queued := mailer.New(mailer.Config{
 					Store: mailer.NewTables(s), Compose: compose, Sender: senderFunc(nil), Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 				})
-				if err := queued.Queue(t.Context(), "inv_1", "en", payer); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, queued.Queue(t.Context(), "inv_1", "en", payer))
 				reached, taken := make(chan struct{}, 1), make(chan struct{}, 1)
-				hung := startSMTP(t, func(s *smtpServer) {
-					s.config, s.hang, s.reached = nil, stage, reached
-				})
+				hung := startSMTP(t, func(s *smtpServer) { s.config, s.hang, s.reached = nil, stage, reached })
 				first := startChild(t, url, hung, 0)
 				<-reached
-				if err := first.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, first.Process.Kill())
 				if err := first.Wait(); err == nil {
 					t.Fatal("the child ended by itself")
 				}
@@ -98,9 +90,7 @@ func TestKilledMailer(t *testing.T) {
 				})
 				second := startChild(t, url, healthy, 3*time.Minute) // after the lease
 				<-taken
-				if err := second.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, second.Process.Kill())
 				_ = second.Wait()
 				all := append(hung.all(), healthy.all()...)
 				if len(all) != copies {

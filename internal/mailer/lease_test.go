@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -104,9 +105,7 @@ func TestRemindersFollowTheInvoice(t *testing.T) {
 			"inv_1": {"1 invoice en sent", "2 reminder en failed 10", "3 reminder en canceled 20", "4 reminder en canceled 30"},
 			"inv_2": {"1 invoice en canceled", "2 reminder en canceled 10", "3 reminder en canceled 20", "4 reminder en canceled 30"},
 		} {
-			if diff := cmp.Diff(want, words(listed(t, s, id))); diff != "" {
-				t.Errorf("mails of %s (-want +got):\n%s", id, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, words(listed(t, s, id))), "mails of %s", id)
 		}
 	})
 }
@@ -187,9 +186,7 @@ func TestLanes(t *testing.T) {
 		synctest.Wait()
 		wants := func(want ...mailer.Lane) {
 			t.Helper()
-			if diff := cmp.Diff(want, q.leased); diff != "" {
-				t.Errorf("leased (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, q.leased), "leased")
 		}
 		wants(mailer.Reminders, mailer.Retries, mailer.Reminders)
 		q.set(mailer.Asked, true)

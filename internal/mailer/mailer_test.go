@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -45,15 +46,13 @@ func addInvoices(t *testing.T, s *db.DB, ids ...string) {
 			CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
 		})
 	}
-	if err := s.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, s.Update(t.Context(), func(tx *db.Tx) error {
 		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{0xaa}, MerchantID: "m"}}, invoice.Unix(1)); err != nil {
 			return err
 		}
 		_, err := ledger.InsertInvoices(t.Context(), tx, all)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // compose returns a mail that names the invoice and the language.
@@ -205,9 +204,7 @@ func TestRetries(t *testing.T) {
 					m.Run(ctx)
 					close(done)
 				}()
-				if err := m.Queue(ctx, "inv_1", "en", payer); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, m.Queue(ctx, "inv_1", "en", payer))
 				<-time.After(48 * time.Hour)
 				cancel()
 				<-done
@@ -269,9 +266,7 @@ func TestStateOfTheInvoice(t *testing.T) {
 				<-time.After(48 * time.Hour)
 				cancel()
 				<-done
-				if diff := cmp.Diff(c.want, q.outcomes); diff != "" {
-					t.Errorf("outcomes (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, cmp.Diff(c.want, q.outcomes), "outcomes")
 			})
 		})
 	}
@@ -343,9 +338,7 @@ func TestTwoMailersShareTheQueue(t *testing.T) {
 			})
 			for i := range 3 * mailer.MaxOfInvoice {
 				if i%2 == n {
-					if err := m.Queue(ctx, fmt.Sprint("inv_", i%3+1), "en", payer); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, m.Queue(ctx, fmt.Sprint("inv_", i%3+1), "en", payer))
 				}
 			}
 			running.Go(func() { m.Run(ctx) })

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -83,9 +84,7 @@ func TestMails(t *testing.T) {
 		}
 		want := first[0]
 		want.Attempts = 2
-		if diff := cmp.Diff(want, byNumber(again, want)); diff != "" {
-			t.Errorf("leased again (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, byNumber(again, want)), "leased again")
 		rowtest.Must(t, mails.EndMail(ctx, ended(again[0], mailer.Sent, 1061, "")))
 		again[1].Error = "450 later"
 		rowtest.Must(t, mails.RetryMail(ctx, again[1], at(5000)))
@@ -167,9 +166,7 @@ func TestCancel(t *testing.T) {
 					got = append(got, fmt.Sprintf("%s %d %s %s %q", m.InvoiceID, m.Number, m.Kind, m.State, m.Recipient))
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", when, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "%s", when)
 		}
 		rowtest.Must(t, mails.QueueMail(ctx, receiptOf("inv_1", 900), nil))
 		queue("inv_1", "anna@example.com", 1000, 5, 5000)
@@ -239,9 +236,7 @@ func TestReminders(t *testing.T) {
 		}
 		wants := func(id string, want ...string) {
 			t.Helper()
-			if diff := cmp.Diff(want, words(listed(t, s, id))); diff != "" {
-				t.Errorf("mails of %s (-want +got):\n%s", id, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, words(listed(t, s, id))), "mails of %s", id)
 		}
 		rowtest.Must(t, mails.QueueMail(ctx, receiptOf("inv_1", 900), nil))
 		rowtest.Must(t, queue("inv_1", "a", 1000, 10, 20))
@@ -249,9 +244,7 @@ func TestReminders(t *testing.T) {
 		rowtest.Must(t, queue("inv_1", "a", 1010, 10, 30)) // the first reminder is due
 		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10", "6 reminder de waiting 30")
 		leased := lease(t, s, 1010, 9)
-		if diff := cmp.Diff([]string{"1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10"}, words(leased)); diff != "" {
-			t.Errorf("leased (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10"}, words(leased)), "leased")
 		rowtest.Must(t, mails.DropReminders(ctx, "inv_1", at(1010)))
 		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10")
 

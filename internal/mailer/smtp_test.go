@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // client returns a sender to the server.
@@ -37,9 +38,7 @@ func TestSend(t *testing.T) {
 					s.config = nil
 				}
 			})
-			if err := server.client(kind).Send(t.Context(), "inv_1.1", "ada@example.com", content); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, server.client(kind).Send(t.Context(), "inv_1.1", "ada@example.com", content))
 			got := server.all()
 			if len(got) != 1 || got[0].secure != (kind != mailer.NoTLS) || got[0].auth != "\x00ann\x00pa ss" ||
 				!strings.HasPrefix(got[0].from, "FROM:<receipts@pay.example>") || got[0].to != "TO:<ada@example.com>" {
@@ -67,9 +66,7 @@ func TestSend(t *testing.T) {
 func parts(t *testing.T, r received) map[string]string {
 	t.Helper()
 	m, err := mail.ReadMessage(strings.NewReader(r.data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/alternative" {
 		t.Fatalf("the mail is %s, %v", kind, err)
@@ -80,14 +77,10 @@ func parts(t *testing.T, r received) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 		text, err := io.ReadAll(quotedprintable.NewReader(part))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all[kind] = strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n")
 		if kind == "text/plain" {
 			all[kind] = strings.ReplaceAll(all[kind], "\n", "\r\n")
@@ -180,9 +173,7 @@ func TestHostileSubjects(t *testing.T) {
 	t.Parallel()
 	server := startSMTP(t, nil)
 	hostile := "Receipt\r\nBcc: victim@example.com\r\n\r\nBuy!\x00"
-	if err := server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", mailer.Message{Subject: hostile, Text: ".\r\nMAIL FROM:<x@y.z>", HTML: hostile}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", mailer.Message{Subject: hostile, Text: ".\r\nMAIL FROM:<x@y.z>", HTML: hostile}))
 	got := server.all()
 	if len(got) != 1 || got[0].to != "TO:<ada@example.com>" || got[0].header(t).Get("Bcc") != "" {
 		t.Errorf("the server took %+v", got)

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // received is a mail that a server took.
@@ -52,9 +54,7 @@ type smtpServer struct {
 func startSMTP(t *testing.T, set func(*smtpServer)) *smtpServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := &smtpServer{host: "127.0.0.1", port: listener.Addr().(*net.TCPAddr).Port, listener: listener}
 	s.config, s.roots = certificate(t)
 	if set != nil {
@@ -88,21 +88,15 @@ func startSMTP(t *testing.T, set func(*smtpServer)) *smtpServer {
 func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(parsed)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
@@ -225,8 +219,6 @@ func (s *smtpServer) all() []received {
 func (r received) header(t *testing.T) textproto.MIMEHeader {
 	t.Helper()
 	header, err := textproto.NewReader(bufio.NewReader(strings.NewReader(r.data))).ReadMIMEHeader()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return header
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestConfirmedWhileAddedUp adds up a period while a transaction that confirmed a payment in it is not
-// committed.
+// TestConfirmedWhileAddedUp adds up a period while a transaction that confirmed a payment in it is not committed.
 func TestConfirmedWhileAddedUp(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)
@@ -40,9 +40,7 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 		awaitWaiting(t, dbtest.SQL(t, url), added)
 		return nil
 	})
-	if err := <-added; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-added)
 	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
 }
 
@@ -70,19 +68,14 @@ func TestCheckWaitsForNoChain(t *testing.T) {
 		}
 		return nil
 	})
-	if err := <-checked; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-checked)
 }
 
-// awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which
-// it leaves there.
+// awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which it leaves there.
 func awaitWaiting(t *testing.T, conn *dbtest.DB, done <-chan error) {
 	t.Helper()
 	for waiting := 0; waiting == 0 && len(done) == 0; {
 		err := conn.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -113,9 +114,7 @@ func TestPeriodsAddUp(t *testing.T) {
 			made, err := report.Settlement(r.Context(), l, report.Request{
 				From: time.Unix(from, 0), To: time.Unix(to, 0), GroupBy: report.ByDay, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 0, false },
 			})
-			if err != nil {
-				r.Fatal(err)
-			}
+			expect.OK(r, err)
 			for _, line := range made.Totals {
 				all = [7]uint64{line.Gross.Uint64(), line.Settled.Uint64(), line.Underpaid.Uint64(), line.Suffixes.Uint64(), line.Overpaid.Uint64(), line.Late.Uint64(), line.Duplicate.Uint64()}
 				if all[0] != all[1]+all[2]+all[3]+all[4]+all[5]+all[6] || line.Decimals != -1 {
@@ -169,9 +168,7 @@ func TestFees(t *testing.T) {
 		made, err := report.Settlement(t.Context(), &l, report.Request{
 			MerchantID: merchant, From: time.Unix(0, 0), To: time.Unix(11, 0), GroupBy: report.ByDay, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 0, false },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var got []string
 		for _, line := range made.Fees {
 			got = append(got, fmt.Sprintf("[%s/%s/%s %d %s]", line.ChainKey, line.Kind, line.MerchantID, line.Items, &line.Gwei))

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // shop is a merchant in a database. Its invoices are created, paid and closed as time passes.
@@ -105,9 +106,7 @@ func (b *shop) pay(inv invoice.Invoice) {
 	b.settle(inv, append(b.paid[inv.ID], p))
 	if rapid.Bool().Draw(b.draw, "final") {
 		inv, err := ledger.NewReader(b).Invoice(b.Context(), inv.ID)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		b.decide(inv)
 	}
 }
@@ -228,13 +227,9 @@ func (b *shop) want(from, to time.Time) {
 	b.Helper()
 	r := report.Request{MerchantID: b.merchantID, From: from, To: to, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
 	got, err := report.NewStatement(b.Context(), report.NewReader(b.DB), r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	want, err := report.NewStatement(b.Context(), wholeStore{report.NewReader(b.DB)}, r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
 		b.Fatalf("from %s to %s (-want +got):\n%s", from, to, diff)
 	}
@@ -306,9 +301,7 @@ func TestStatementReadsTheMonth(t *testing.T) {
 		if err == nil {
 			err = ledger.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		counted := &countedStore{Reader: report.NewReader(s)}
 		r := report.Request{MerchantID: seed.Merchant(0), Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
 		for month := range 13 {
@@ -316,16 +309,12 @@ func TestStatementReadsTheMonth(t *testing.T) {
 			r.To = r.From.AddDate(0, 1, 0)
 			counted.read.Store(0)
 			got, err := report.NewStatement(t.Context(), counted, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if most := int64(34*perDay + open); counted.read.Load() > most {
 				t.Errorf("%s: read %d invoices, want %d at most", r.From.Format("2006-01"), counted.read.Load(), most)
 			}
 			want, err := report.NewStatement(t.Context(), wholeStore{report.NewReader(s)}, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if diff := cmp.Diff(lines(want), lines(got)); diff != "" || len(got.Lines) != 1 {
 				t.Errorf("%s (-want +got):\n%s", r.From.Format("2006-01"), diff)
 			}

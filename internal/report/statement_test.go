@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // account has the invoices of a merchant with their confirmed payments and refunds.
@@ -207,9 +208,7 @@ func TestStatement(t *testing.T) {
 				MerchantID: "m", From: hour(from), To: hour(to), GroupBy: report.ByChain, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true },
 			}
 			made, err := report.NewStatement(r.Context(), b, request)
-			if err != nil {
-				r.Fatal(err)
-			}
+			expect.OK(r, err)
 			var l report.StatementLine
 			if len(made.Lines) > 0 {
 				l = *made.Lines[0]
@@ -222,9 +221,7 @@ func TestStatement(t *testing.T) {
 				r.Fatalf("%d to %d closes with %d, want %d: %+v", from, to, closing, want, l)
 			}
 			settled, err := report.Settlement(r.Context(), b, request)
-			if err != nil {
-				r.Fatal(err)
-			}
+			expect.OK(r, err)
 			for _, s := range settled.Lines {
 				if counted := new(big.Int).Add(&s.Settled, &s.Underpaid); counted.Cmp(&l.Settled) != 0 && !b.newer || s.Gross.Cmp(&l.Received) != 0 || s.Refunded.Cmp(&l.Refunded) != 0 || s.Payments != l.Payments {
 					r.Fatalf("%d to %d has %+v, the settlement report %+v", from, to, l, s)

@@ -23,18 +23,19 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // reporter is a *testing.T or a *rapid.T.
 type reporter interface {
 	Helper()
 	Context() context.Context
+	Errorf(format string, args ...any)
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// books is a database with confirmed payments and refunds of two merchants, and the ones that a
-// summary must count.
+// books is a database with confirmed payments and refunds of two merchants, and the ones that a summary must count.
 type books struct {
 	reporter
 	*db.DB
@@ -77,9 +78,7 @@ func newBooks(t testing.TB, s *db.DB, now time.Time) *books {
 
 func (b *books) write(fn func(ctx context.Context, tx *db.Tx) error) {
 	b.Helper()
-	if err := b.Update(b.Context(), func(tx *db.Tx) error { return fn(b.Context(), tx) }); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, b.Update(b.Context(), func(tx *db.Tx) error { return fn(b.Context(), tx) }))
 }
 
 // transfer returns the n-th transfer of the books.
@@ -177,9 +176,7 @@ func (b *books) want(r report.Request) {
 	b.Helper()
 	r.Decimals = func(string, string) (int, bool) { return 6, true }
 	lines, err := report.Days(b.Context(), report.NewReader(b.DB), r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	got := make(map[string]string)
 	for _, l := range lines {
 		got[l.Day+" "+l.ChainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Refunded, &l.Net)
@@ -209,9 +206,7 @@ func (b *books) wantTotal(r report.Request, days []*report.Line) {
 		want[chainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Net)
 	}
 	total, err := report.Total(b.Context(), report.NewReader(b.DB), r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	for _, l := range total {
 		got[l.Day+l.ChainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Net)
 	}
@@ -243,9 +238,7 @@ func (b *books) advance(r *report.Rollups) {
 func TestSummaryIsExact(t *testing.T) {
 	t.Parallel()
 	santiago, err := time.LoadLocation("America/Santiago") // clocks skip midnight on 2026-09-06 there
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -11*3600), time.FixedZone("odd", 1234), santiago}
 	b := newBooks(t, dbtest.Open(t, dbtest.Migrated(t)), time.Time{})
 	year := 2026
@@ -299,13 +292,9 @@ func TestRollups(t *testing.T) {
 				b.want(request)
 			}
 			stale, err := report.NewReader(s).StaleRollups(t.Context(), begin, b.now, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			through, err := ledger.NewReader(s).RollupsThrough(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if got := fmt.Sprintf("%d stale, through %s", len(stale), through.Format(time.DateTime)); got != wantRead {
 				t.Errorf("%s; want %s", got, wantRead)
 			}

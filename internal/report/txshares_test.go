@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/txmgr"
 )
@@ -25,8 +26,7 @@ import (
 // anyMerchant ignores the order of shares, which has no meaning within a transaction.
 var anyMerchant = cmpopts.SortSlices(func(a, b txmgr.TxShare) bool { return a.TxID+a.MerchantID < b.TxID+b.MerchantID })
 
-// addItem stores an item that transactions of a kind carry, and returns its id. n is a number
-// that no other item has.
+// addItem stores an item that transactions of a kind carry, and returns its id. n is a number that no other item has.
 func addItem(t *testing.T, s *db.DB, kind txmgr.TxKind, n int, merchant string) (id string) {
 	t.Helper()
 	inv := rowtest.Sample(fmt.Sprint("inv_item", n), merchant)
@@ -120,9 +120,8 @@ func TestTxShares(t *testing.T) {
 	})
 }
 
-// TestTxSharesAddUp sends transactions of all kinds; some are replaced, reverted or dropped by a
-// reorg. Each with a known cost counts once, by parts that add up to its cost, and merchants have the
-// same parts as the whole report.
+// TestTxSharesAddUp sends transactions of all kinds; some are replaced, reverted or dropped by a reorg. Each with a
+// known cost counts once, by parts that add up to its cost, and merchants have the same parts as the whole report.
 func TestTxSharesAddUp(t *testing.T) {
 	rowtest.EachWriter(t, 0, func(t *testing.T, s *db.DB, _ *sql.DB) {
 		n, round := 0, int64(0)
@@ -179,9 +178,7 @@ func wantShares(t *testing.T, s *db.DB, f report.ReportFilter, costs map[string]
 			t.Errorf("a share is %+v", share)
 		}
 	}
-	if diff := cmp.Diff(costs, sums); diff != "" {
-		t.Errorf("shares add up to (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(costs, sums), "shares add up to")
 	for _, merchant := range []string{"a", "b", "c"} {
 		f.MerchantID = merchant
 		want := slices.DeleteFunc(slices.Clone(all), func(s txmgr.TxShare) bool { return s.MerchantID != merchant })

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/test/alerttest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -74,9 +75,7 @@ func TestExtraAlertsOfATroubledService(t *testing.T) {
 	first := startServer(t, Config{Chains: []Chain{halted}, Database: database})
 	await(t, first.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed > 0 })
 	first.stop()
-	if err := <-first.ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-first.ended)
 	halt(t, database, "halted", "finalized block replaced")
 	base := startServer(t, Config{
 		Chains: []Chain{house, halted, down}, Database: database, WebhookAllow: webhooks.Loopback(),

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -67,20 +68,16 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 
 func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
 	w.t.Helper()
-	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+	expect.OK(w.t, w.store.Update(w.t.Context(), func(tx *db.Tx) error {
 		return access.SetQuotas(context.WithoutCancel(w.t.Context()), tx, merchantID, bytes, 0)
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 // auditSeq returns the number of the newest entry of the audit log.
 func (w *matrixWorld) auditSeq() int64 {
 	w.t.Helper()
 	head, err := access.NewReader(w.store).AuditHead(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return head.Seq
 }
 

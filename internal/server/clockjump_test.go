@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -34,9 +35,7 @@ func built(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader
 	s, err := newServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if s.store, err = db.Open(t.Context(), cfg.Database); err != nil {
 		t.Fatal(err)
 	}
@@ -45,18 +44,14 @@ func built(t *testing.T, cfg Config) *Server {
 			t.Error(err)
 		}
 	})
-	if err := s.build(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.build(t.Context()))
 	t.Cleanup(func() {
 		for _, run := range s.chains {
 			run.pool.Close()
 		}
 	})
 	for _, run := range s.chains { // as the indexer does before it reads
-		if err := run.pool.Nodes()[0].Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, run.pool.Nodes()[0].Ready(t.Context()))
 	}
 	return s
 }
@@ -78,9 +73,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	}}
 	s := built(t, cfg)
 	made, err := s.settle.Create(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	other := request
 	other.Key = "other" // the newest event is always kept
 	if _, err := s.settle.Create(t.Context(), other); err != nil {
@@ -88,9 +81,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	}
 	jump.Store(int64(48 * time.Hour))
 	for when, s := range map[string]*Server{"while it runs": s, "between two runs": built(t, cfg)} {
-		if err := s.settle.DeleteOldKeys(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.settle.DeleteOldKeys(t.Context()))
 		if again, err := s.settle.Create(t.Context(), request); err != nil || again.ID != made.ID {
 			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
 		}
@@ -132,9 +123,7 @@ func TestServiceOffAtNight(t *testing.T) {
 	}
 	start := func() *Server {
 		s := built(t, cfg)
-		if err := s.buildAccess(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.buildAccess())
 		s.requests = access.NewRequestLog(access.RequestLogConfig{Store: access.NewTables(s.store), IDs: s.ids, Now: now, Logger: s.cfg.Logger})
 		return s
 	}
@@ -171,9 +160,7 @@ func TestServiceOffAtNight(t *testing.T) {
 		"events": most, "endpoint_secrets": most, "sign_in_links": most, "api_requests": most - 2*day + access.Lifetime,
 	} {
 		var left int
-		if err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&left); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&left))
 		if left < 2 || left > int(oldest/day) {
 			t.Errorf("of %s, one a day for %d days, %d are left, want those of the last %d days at most", table, days, left, oldest/day)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -21,9 +22,7 @@ import (
 func keepAlive(t *testing.T, base string, requests int) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	for range requests {
 		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
@@ -86,27 +85,19 @@ func (f *failing) Accept() (net.Conn, error) {
 // once, counted each time, and retried.
 func TestFailedAcceptsAreLogged(t *testing.T) {
 	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	listener.Listener = &failing{listener.Listener, 5}
 	log, registry := new(logtest.Buffer), prometheus.NewRegistry()
 	conns := newConnections(listener, 10, ofNobody, newMetrics(registry), slog.New(slog.NewTextHandler(log, nil)))
 	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	conn, err := conns.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "too many open files") {
 		t.Errorf("it logged %s", log.String())
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, f := range families {
 		if n := f.GetMetric()[0].GetCounter().GetValue(); f.GetName() == "quittance_http_accept_failures_total" && n != 5 {
 			t.Errorf("%v failures were counted; want 5", n)

@@ -16,11 +16,11 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// behindProxy is a configuration with the tests as a proxy, so that they may send any client address
-// (fromClient).
+// behindProxy is a configuration with the tests as a proxy, so that they may send any client address (fromClient).
 func behindProxy() Config {
 	return Config{Proxies: limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Header: limits.XForwardedFor}}
 }
@@ -30,9 +30,8 @@ func fromClient(client string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(limits.XForwardedFor, client) }
 }
 
-// TestKeylessRequestsAreLimited sends requests without a key or a session to each route, and to paths that
-// no route takes. They count for the client's address. A client that has used up its requests is answered
-// 429.
+// TestKeylessRequestsAreLimited sends requests without a key or a session to each route, and to paths that no route
+// takes. They count for the client's address. A client that has used up its requests is answered 429.
 func TestKeylessRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	cfg, now := behindProxy(), time.Now()
@@ -79,21 +78,15 @@ func TestSettingsOfHTTP2(t *testing.T) {
 	for _, l := range secure(t, p, time.Now, []webpage.Door{webpage.PublicDoor}, []webpage.Door{webpage.APIDoor}, []webpage.Door{webpage.OperatorDoor})[:2] {
 		d := tls.Dialer{Config: &tls.Config{RootCAs: p.Pool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}}
 		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 			t.Fatal(err)
 		}
 		frames := http2.NewFramer(conn, conn)
-		if err := frames.WriteSettings(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, frames.WriteSettings())
 		frame, err := frames.ReadFrame()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		settings, ok := frame.(*http2.SettingsFrame)
 		if !ok {
 			t.Fatalf("the first frame is %v", frame)

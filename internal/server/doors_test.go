@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -29,9 +30,7 @@ func listenOn(t *testing.T, addresses ...Address) []*Listener {
 		addresses[i].Listen = "127.0.0.1:0"
 	}
 	all, err := ListenAll(t.Context(), addresses)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 
@@ -85,8 +84,7 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// TestCheckoutPage creates an invoice of a service with a public URL. Its page is served under that
-// name.
+// TestCheckoutPage creates an invoice of a service with a public URL. Its page is served under that name.
 func TestCheckoutPage(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
@@ -144,17 +142,14 @@ func TestPublicNameIsNotPrivate(t *testing.T) {
 	}
 }
 
-// TestBusyDoorLeavesOthers holds all connections of a door with unfinished requests. The
-// others are served.
+// TestBusyDoorLeavesOthers holds all connections of a door with unfinished requests. The others are served.
 func TestBusyDoorLeavesOthers(t *testing.T) {
 	t.Parallel()
 	listeners := threeDoors(t)
 	startServer(t, Config{Listeners: listeners, OpenFiles: 256})
 	for range 256 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := io.WriteString(conn, "GET /checkout/inv_x HTTP/1.1\r\n"); err != nil {
 			t.Fatal(err)
@@ -193,9 +188,7 @@ func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)
 	transport := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		return 0, nil, err
@@ -210,9 +203,7 @@ func TestHTTPS(t *testing.T) {
 	base := listeners[0].url()
 	for _, path := range []string{"/checkout/inv_x", "/api/invoices", "/dashboard/sign-in", "/docs"} {
 		version, header, err := get(t, base+path, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got := header.Get("Strict-Transport-Security"); version != 2 || got != hsts {
 			t.Errorf("%s: answered by HTTP/%d with Strict-Transport-Security %q", path, version, got)
 		}
@@ -225,9 +216,7 @@ func TestHTTPS(t *testing.T) {
 	}
 	// Plain HTTP on the port of HTTPS.
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "GET /api/invoices HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -237,8 +226,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// TestCertificateProblem starts with a certificate that has expired. The service runs, and reports the
-// problem.
+// TestCertificateProblem starts with a certificate that has expired. The service runs, and reports the problem.
 func TestCertificateProblem(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)

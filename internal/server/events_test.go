@@ -8,32 +8,26 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a
-// request without effect.
+// TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a request without effect.
 func TestRedeliveryIsAudited(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		now := time.Unix(1_764_000_000, 0)
 		dbtest.Schedule(t, store, "m", 0, 3, 1)
 		me := webhooks.Deliverer{ID: "me"}
-		if err := webhooks.NewTables(store).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, webhooks.NewTables(store).RegisterWorker(t.Context(), me, now, now.Add(time.Second)))
 		if n, _, err := webhooks.NewTables(store).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
 			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)
 		}
 		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		l := eventLog{webhooks.NewTables(store), auditLog{access.NewReader(store)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
-		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Redeliver(t.Context(), "evt_m_000001", time.Time{}))
 		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err == nil {
 			t.Error("a pending event is sent again")
 		}

@@ -57,8 +57,7 @@ func isSuspected(t *testing.T, url string, config Chain, reason string) {
 	}
 }
 
-// TestUnknownNonces uses nonces of an operator that the database does not know, while the service is
-// stopped.
+// TestUnknownNonces uses nonces of an operator that the database does not know, while the service is stopped.
 func TestUnknownNonces(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -211,9 +210,8 @@ func TestUnknownRegistryEvents(t *testing.T) {
 	})
 }
 
-// TestForeignCommitments recovers a database with a registry that another installation uses, too. The
-// other's invoices are not reported as lost, and remain known: if its account becomes the operator,
-// they are lost ones.
+// TestForeignCommitments recovers a database with a registry that another installation uses, too. The other's invoices
+// are not reported as lost, and remain known: if its account becomes the operator, they are lost ones.
 func TestForeignCommitments(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

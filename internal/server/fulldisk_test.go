@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // smallDisk is a PostgreSQL server with a disk that can be filled.
@@ -25,9 +26,7 @@ type smallDisk struct {
 func newSmallDisk(t *testing.T) smallDisk {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "quittance-disk-") //nolint:usetesting // the user of the server must be able to enter it
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := os.Remove(dir); err != nil {
 			t.Error(err)
@@ -46,9 +45,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 		t.Fatal(err)
 	}
 	cluster, err := dbtest.StartCluster(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Stop(); err != nil {
 			t.Error(err)
@@ -79,25 +76,19 @@ func (d smallDisk) full(is bool) {
 	default:
 		err = os.Remove(d.fill)
 	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.OK(d.t, err)
 }
 
 func (d smallDisk) limitFiles(to string) {
 	d.t.Helper()
 	conn, err := pgx.Connect(d.t.Context(), d.url)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.OK(d.t, err)
 	for _, statement := range []string{"ALTER SYSTEM SET temp_file_limit = " + to, "SELECT pg_reload_conf()"} {
 		if _, err := conn.Exec(d.t.Context(), statement); err != nil {
 			d.t.Fatal(err)
 		}
 	}
-	if err := conn.Close(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
+	expect.OK(d.t, conn.Close(d.t.Context()))
 }
 
 // TestExtraFullDiskOfPostgres fills PostgreSQL's disk. The next reading of the clock, after 5 seconds at most, shows it

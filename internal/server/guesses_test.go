@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // fakeKeys is a database of keys.
@@ -64,9 +65,7 @@ func newGuessed() *guessed {
 func (g *guessed) newKey(t *testing.T, known bool) string {
 	t.Helper()
 	k, err := access.NewKey(access.Live, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if known {
 		g.keys.known[k.Hash()] = access.Record{ID: "key_1", Hash: k.Hash(), Scopes: access.Read}
 	}
@@ -142,8 +141,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestRepeatedKeys repeats a right key that was never read from the address of a guesser who
-// uses up all lookups.
+// TestRepeatedKeys repeats a right key that was never read from the address of a guesser who uses up all lookups.
 func TestRepeatedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGuessed()
@@ -235,9 +233,7 @@ func TestRefusalsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	g := newGuessed()
 	key, err := access.NewKey(access.Live, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	g.keys.known[key.Hash()] = access.Record{ID: "key_1", Hash: key.Hash(), Scopes: access.Read, ExpiresAt: g.now.Add(time.Second)}
 	g.want(t, "the key", key.Reveal(), 1, nil)
 	g.now = g.now.Add(time.Second)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -35,18 +36,14 @@ type answer struct {
 func ask(t *testing.T, method, url, content string, change ...func(*http.Request)) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	for _, f := range change {
 		f(r)
 	}
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	response, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() {
 		if err := response.Body.Close(); err != nil {
 			t.Error(err)
@@ -57,9 +54,7 @@ func ask(t *testing.T, method, url, content string, change ...func(*http.Request
 		body = io.LimitReader(body, int64(len("retry: 2000\n"))) // it does not end
 	}
 	text, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a := answer{status: response.StatusCode, header: response.Header, body: string(text)}
 	if response.Header.Get("Content-Type") == "application/problem+json" && method != http.MethodHead {
 		var problem struct{ Code string }
@@ -162,8 +157,7 @@ func TestFormerPublicURL(t *testing.T) {
 	}
 }
 
-// TestHostOfTheConnection allows requests for the connection's local address, and
-// requests without a Host.
+// TestHostOfTheConnection allows requests for the connection's local address, and requests without a Host.
 func TestHostOfTheConnection(t *testing.T) {
 	g := newRequestFilter(nil, http.NewCrossOriginProtection(), api.New(api.Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}), nil, unlimited,
 		func(*http.Request) webpage.Route { return webpage.Route{} }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -235,15 +229,11 @@ func TestCrossOrigin(t *testing.T) {
 func unsafeRequests(t *testing.T) (all [][2]string) {
 	t.Helper()
 	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var spec struct {
 		Paths map[string]map[string]any `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(raw, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(raw, &spec))
 	names := regexp.MustCompile(`\{\w+\}`)
 	for path, methods := range spec.Paths {
 		for method := range methods {

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const mib = 1 << 20
@@ -37,9 +39,7 @@ func TestKeep(t *testing.T) {
 	stop := KeepHeap()
 	reach(t, "with GOGC set", leastPercent, leastPercent)
 	stop()
-	if err := os.Unsetenv("GOGC"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Unsetenv("GOGC"))
 	stop = KeepHeap()
 	reach(t, "with few live bytes", mostPercent, mostPercent)
 	some := make([]byte, 32*mib)

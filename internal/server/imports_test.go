@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
@@ -32,13 +33,9 @@ func TestImporter(t *testing.T) {
 	live := startServer(t, cfg)
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := db.Backup(t.Context(), cfg.Database, path, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, db.Backup(t.Context(), cfg.Database, path, time.Now()))
 	var made apitypes.CreateInvoiceResponse
-	if err := json.Unmarshal([]byte(create(t, live.url, "house").body), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(create(t, live.url, "house").body), &made))
 	var list apitypes.EventList
 	if err := json.Unmarshal([]byte(ask(t, http.MethodGet, live.url+"/api/events", "").body), &list); err != nil || len(list.Events) != 1 {
 		t.Fatalf("%v: %+v", err, list)
@@ -46,13 +43,9 @@ func TestImporter(t *testing.T) {
 	line, err := json.Marshal(map[string]any{
 		"headers": map[string]string{webhook.HeaderSignature: webhook.Sign("whsec_of_the_shop", time.Unix(1, 0), list.Events[0].Event)}, "body": string(list.Events[0].Event),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	copied, err := ledger.ParseInvoiceCopy(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 
 	cfg.Database, cfg.Access, cfg.Now, cfg.Rand, cfg.Logger = "sqlite:"+path, Access{Mode: access.Test, Open: true}, time.Now, rand.Reader, slog.New(slog.DiscardHandler)
 	var restored db.RestoredError
@@ -63,9 +56,7 @@ func TestImporter(t *testing.T) {
 		t.Fatal(err)
 	}
 	into, err := OpenImporter(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	done, err := into.Import(t.Context(), copied)
 	if err := errors.Join(err, into.Close()); err != nil || done.Invoice.CommitmentID.String() != made.OnChainInvoiceID {
 		t.Fatalf("imported %+v, %v; want %+v", done, err, made)

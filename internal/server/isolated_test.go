@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -39,15 +40,11 @@ func TestIsolated(t *testing.T) {
 				t.Fatalf("create: %d %s", made.status, made.body)
 			}
 			live.stop()
-			if err := <-live.ended; err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, <-live.ended)
 			base, log, wrote := startIsolated(t, config, node, conn, receiver)
 
 			var inv apitypes.InvoiceResponse
-			if err := json.Unmarshal([]byte(made.body), &inv); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(made.body), &inv))
 			c.MineEmpty(2) // long after the invoice's end
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
@@ -73,9 +70,7 @@ func TestIsolated(t *testing.T) {
 func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, receiver string) (base string, log *logtest.Buffer, wrote func() []string) {
 	t.Helper()
 	key, err := crypto.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var mu sync.Mutex
 	var calls []string
 	node.Intercept(func(_ context.Context, method string) error {
@@ -100,14 +95,11 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, recei
 	}
 }
 
-// checkDeliveries expects that the live service still delivers its event, and that the copy never
-// delivers its events.
+// checkDeliveries expects that the live service still delivers its event, and that the copy never delivers its events.
 func checkDeliveries(t *testing.T, base string) {
 	t.Helper()
 	var list apitypes.EventList
-	if err := json.Unmarshal([]byte(ask(t, http.MethodGet, base+"/api/events", "").body), &list); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(ask(t, http.MethodGet, base+"/api/events", "").body), &list))
 	if len(list.Events) != 2 {
 		t.Errorf("the log has %d events", len(list.Events))
 	}
@@ -150,9 +142,7 @@ func checkMarks(t *testing.T, base, invoiceID string, log *logtest.Buffer) {
 func TestIsolatedAddress(t *testing.T) {
 	t.Parallel()
 	listeners, err := ListenAll(t.Context(), []Address{{Listen: "0.0.0.0:0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = Run(t.Context(), Config{Listeners: listeners, Isolated: true, Database: "sqlite:" + t.TempDir() + "/q.db", Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "want a loopback address") {
 		t.Errorf("got %v", err)

@@ -28,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/screening"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
@@ -196,9 +197,7 @@ var notInTable = map[string]string{
 func TestLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Limits\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	section = strings.ReplaceAll(section, ",", "")
@@ -257,9 +256,7 @@ func TestEveryLimitHasARow(t *testing.T) {
 func limitsOf(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(testdeps.Repo("internal/" + pkg + "/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	limit := regexp.MustCompile("^(Max|Min)[A-Z]")
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -285,8 +282,6 @@ func limitsOf(t *testing.T, pkg string) (names []string) {
 func parseFile(t *testing.T, path string) *ast.File {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return f
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
@@ -95,9 +96,7 @@ func TestOwnerLimitOfRefusedRequests(t *testing.T) {
 	now := func() time.Time { return start } // so that no token comes back
 	keys := access.NewKeyManager(access.KeyManagerConfig{Store: dbtest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	r, key, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "reader", Scopes: access.Read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	base := startServer(t, Config{
 		Database: url, PerOwner: 1, Access: Access{Mode: access.Live}, Now: now, Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	}).url

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // postOffice is an SMTP server that has no mailbox of nobody. It sends each mail that it takes to the channel.
@@ -55,9 +56,7 @@ func (p postOffice) Data(r io.Reader) error {
 func (p postOffice) open(t *testing.T) *mailer.SMTP {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := smtp.NewServer(p)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
@@ -75,13 +74,9 @@ func (p postOffice) next(t *testing.T) (subject, body string, m *mail.Message) {
 	t.Helper()
 	m = <-p
 	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(m.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return subject, string(text), m
 }
 

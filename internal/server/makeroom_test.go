@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -34,9 +35,7 @@ func ofAddresses(remote net.Addr) []limits.Claim[sharer] {
 func newTestConnections(t *testing.T, limit int) *connections {
 	t.Helper()
 	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return newConnections(listener, limit, ofAddresses, newMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 }
@@ -46,9 +45,7 @@ func dialFrom(t *testing.T, c *connections, from string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := d.DialContext(t.Context(), "tcp", c.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -143,9 +140,7 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 	names := make(map[*connection]string)
 	add := func(name, client string, state http.ConnState, working int, ago time.Duration) {
 		claims := ofAddresses(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(client), 1)))
-		if err := c.shares.Take(1, claims...); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.shares.Take(1, claims...))
 		conn := c.add(new(net.TCPConn), claims)
 		conn.state, conn.working, conn.since = state, working, now.Add(-ago)
 		names[conn] = name

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
@@ -79,9 +80,7 @@ func (w *keyWorld) ask(method, url, body string) (got struct {
 	if a.status >= http.StatusMultipleChoices {
 		w.t.Fatalf("%s %s: %d %s", method, url, a.status, a.body)
 	}
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, json.Unmarshal([]byte(a.body), &got))
 	return got
 }
 
@@ -136,9 +135,7 @@ func TestLostMasterKey(t *testing.T) {
 				t.Fatalf("while the service runs: replaced %+v, %v", all, err)
 			}
 			r.stop()
-			if err := <-r.ended; err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, <-r.ended)
 			began := time.Now()
 			cfg := w.cfg
 			cfg.Keyring, cfg.Listeners, cfg.Now, cfg.Logger, cfg.Rand = access.NewKeyring(newer), listenOn(t, Address{}), time.Now, slog.New(slog.DiscardHandler), rand.Reader

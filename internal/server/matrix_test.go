@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -98,8 +99,7 @@ const x402Body = `{"x402Version":2,"paymentRequirements":` + x402Terms + `,"paym
 
 const x402Terms = `{"scheme":"exact","network":"eip155:7","amount":"1","asset":"{token}","payTo":"{address}","maxTimeoutSeconds":60}`
 
-// matrixWorld is a service with the merchants acme and globex, which have an object of
-// each kind.
+// matrixWorld is a service with the merchants acme and globex, which have an object of each kind.
 type matrixWorld struct {
 	log   logtest.Buffer
 	t     *testing.T
@@ -114,13 +114,9 @@ type matrixWorld struct {
 func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	master, err := access.ParseMasterKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	chain, _ := scripted(t, "house", 7)
 	merchants := Merchants{Configured: map[string]access.MerchantSettings{"acme": {}, "globex": {}}}
 	w := &matrixWorld{t: t, ids: make(map[string]map[string]string), made: make(map[access.Principal]string)}
@@ -182,7 +178,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		ID: fmt.Sprintf("apr_%026d", n), MerchantID: merchant, Kind: access.OfPolicy, Subject: "{}", Hash: fmt.Sprintf("%064d", n), State: access.ApprovalRequested,
 		People: 2, RequestedBy: "maria", RequestedAt: time.Now(), ExpiresAt: time.Now().Add(access.ApprovalLifetime),
 	}
-	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+	expect.OK(w.t, w.store.Update(w.t.Context(), func(tx *db.Tx) error {
 		if err := ledger.SavePayments(context.WithoutCancel(w.t.Context()), tx, []ledger.PaymentRow{payment}); err != nil {
 			return err
 		}
@@ -190,9 +186,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 			return err
 		}
 		return access.InsertApproval(context.WithoutCancel(w.t.Context()), tx, approval)
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 	ids["inbox"], ids["approvals"] = decision.ID, approval.ID
 	ids["invoices"], ids["payments"], ids["events"] = made.ID, payment.ID, events.Events[0].Event.ID
 	var prepared struct{ Refund struct{ ID string } }
@@ -213,9 +207,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 func (w *matrixWorld) record(merchant string, scopes access.Scopes) access.Record {
 	w.t.Helper()
 	r, _, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "of " + merchant, MerchantID: merchant, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return r
 }
 
@@ -227,9 +219,7 @@ func (w *matrixWorld) key(merchant string, scopes access.Scopes) string {
 		return w.made[of]
 	}
 	_, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchant, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	w.made[of] = "Bearer " + k.Reveal()
 	return w.made[of]
 }
@@ -270,9 +260,7 @@ func (w *matrixWorld) decode(a answer, dst any) {
 	if dst == nil {
 		return
 	}
-	if err := json.Unmarshal([]byte(a.body), dst); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, json.Unmarshal([]byte(a.body), dst))
 }
 
 // credentials are the columns of the matrix: how to make the request of a route with each kind of
@@ -289,16 +277,12 @@ var credentials = []struct {
 		_, k, err := w.past.Create(t.Context(), access.Open(), access.KeyRequest{
 			Name: "old", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: time.Now().Add(-time.Hour),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
 	}},
 	{"revoked", func(t *testing.T, w *matrixWorld, r webpage.Route) {
 		record, k, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, err := w.keys.Revoke(t.Context(), access.Open(), record.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -327,18 +311,13 @@ func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
 	}
 }
 
-// checkMalformed sends credentials that are not accepted, some together with an accepted
-// key.
+// checkMalformed sends credentials that are not accepted, some together with an accepted key.
 func checkMalformed(t *testing.T, w *matrixWorld, r webpage.Route) {
 	good := w.key("acme", access.Admin)
 	unknown, err := access.NewKey(access.Live, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	test, err := access.NewKey(access.Test, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		authorization, detail string
 		change                func(*http.Request)
@@ -366,8 +345,7 @@ func checkMalformed(t *testing.T, w *matrixWorld, r webpage.Route) {
 	}
 }
 
-// checkOtherMerchant has globex ask for objects of acme: the answers are the same as for objects that
-// do not exist.
+// checkOtherMerchant has globex ask for objects of acme: the answers are the same as for objects that do not exist.
 func checkOtherMerchant(t *testing.T, w *matrixWorld, r webpage.Route) {
 	globex := w.key("globex", access.Admin)
 	if r.Pattern == "POST /api/sign-in-links" {
@@ -460,8 +438,7 @@ func anonymous(a answer) string {
 	return fmt.Sprint(a.status, body)
 }
 
-// TestMatrix makes a request of every route with every kind of credential, on both
-// databases.
+// TestMatrix makes a request of every route with every kind of credential, on both databases.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)

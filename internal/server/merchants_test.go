@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -27,16 +28,12 @@ func TestMerchants(t *testing.T) {
 		sealed := keys.Seal("owner", version, "whsec_owner")
 		return sealed.Data, sealed.KeyID, nil
 	}
-	if err := store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	endpoints, err := webhooks.OpenDirectory(t.Context(), webhooks.DirectoryConfig{Store: store, Keyring: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	shop := access.MerchantSettings{WebhookURL: "https://shop.example/", WebhookSecret: "whsec_shop"}
 	configured := Merchants{Configured: map[string]access.MerchantSettings{"shop": shop, "later": {}}}
 	dev := Merchants{AcceptAll: true, Fallback: webhooks.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
@@ -68,11 +65,9 @@ func TestMerchantConfiguredTwice(t *testing.T) {
 	t.Parallel()
 	url := dbtest.SQLite(t)
 	store := dbtest.Open(t, url)
-	if err := store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		return access.InsertMerchant(t.Context(), tx, invoice.Merchant{ID: "shop", Name: "Shop", Allowed: []invoice.AllowedAddress{{ChainKey: "house", Address: invoice.Address{1}}}})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := Run(ctx, Config{
@@ -123,9 +118,7 @@ func TestMerchantLeaves(t *testing.T) {
 	end := func(r *running) {
 		t.Helper()
 		r.stop()
-		if err := <-r.ended; err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, <-r.ended)
 	}
 	end(r)
 

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/web/checkout"
@@ -30,8 +31,7 @@ type (
 	checkoutReader = checkout.Reader
 )
 
-// fakeReader is the Reader of the API and of the checkout. It has every
-// invoice, unless read fails.
+// fakeReader is the Reader of the API and of the checkout. It has every invoice, unless read fails.
 type fakeReader struct {
 	apiReader
 	checkoutReader
@@ -200,20 +200,15 @@ func TestHalfClosedConnections(t *testing.T) {
 	}
 }
 
-// halfClose sends the text on a new connection, closes its half, and returns the first line of the
-// answer.
+// halfClose sends the text on a new connection, closes its half, and returns the first line of the answer.
 func halfClose(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, sent := io.WriteString(conn, text)
 	closed := conn.(*net.TCPConn).CloseWrite()
 	answer, read := io.ReadAll(conn)
-	if err := errors.Join(sent, closed, read, conn.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(sent, closed, read, conn.Close()))
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	return line
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestServeMoved moves the database of a service to PostgreSQL. The service continues there, with the
-// same timeline.
+// TestServeMoved moves the database of a service to PostgreSQL. The service continues there, with the same timeline.
 func TestServeMoved(t *testing.T) {
 	t.Parallel()
 	chain, _ := scripted(t, "house", 5)
@@ -22,9 +22,7 @@ func TestServeMoved(t *testing.T) {
 	var before struct{ NextCursor string }
 	unmarshal(t, ask(t, http.MethodGet, r.url+"/api/events?merchantId=m&after=start", "").body, &before)
 	r.stop()
-	if err := <-r.ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-r.ended)
 	if _, err := db.Move(t.Context(), from, to, time.Now(), func(db.MovedTable) {}); err != nil {
 		t.Fatal(err)
 	}

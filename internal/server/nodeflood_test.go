@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // tooManyError is how a node refuses a call beyond its rate.
@@ -71,9 +72,7 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	})
 	with := func(merchant string, scopes access.Scopes) func(*http.Request) {
 		_, key, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchant, Scopes: scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key.Reveal()) }
 	}
 	globex := with("globex", access.Admin)

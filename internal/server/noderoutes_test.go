@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestNodeRoutes lists the routes with CallsNodes.
@@ -44,19 +45,14 @@ func TestNodeRoutes(t *testing.T) {
 	}
 }
 
-// TestOnlyNodeRoutesCallNodes calls a node from the handlers of a route that the table has, and
-// of one that it lacks.
+// TestOnlyNodeRoutesCallNodes calls a node from the handlers of a route that the table has, and of one that it lacks.
 func TestOnlyNodeRoutesCallNodes(t *testing.T) {
 	t.Parallel()
 	config, node := scripted(t, "house", 7)
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: config.Chain, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer pool.Close()
-	if err := pool.Nodes()[0].Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, pool.Nodes()[0].Ready(t.Context()))
 	got := make(map[string]string)
 	for _, pattern := range []string{"POST /x402/verify", "GET /api/invoices"} {
 		route := routeAt(t, pattern)

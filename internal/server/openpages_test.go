@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // pageStream is a stream of an open checkout page.
@@ -26,13 +27,9 @@ func openPage(t *testing.T, base, id string) *pageStream {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/checkout/"+id+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		cancel()
 		_ = response.Body.Close() // it was cancelled

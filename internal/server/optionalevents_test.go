@@ -11,11 +11,11 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for
-// payment.unattributed, and then pays too little.
+// TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for payment.unattributed, and then pays too little.
 func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 	receiver, arrived := newReceiver(t)
 	config, c, _ := scriptedChain(t, "house", 7)
@@ -35,9 +35,7 @@ func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 		t.Fatalf("create: %d %s", a.status, a.body)
 	}
 	merchant, err := invoice.ParseAddress("0x1111111111111111111111111111111111111111")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, merchant, invoice.NewAmount(990_000))))
 	for deadline := time.After(2 * time.Minute); ; {
 		select {

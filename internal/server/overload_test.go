@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
@@ -35,8 +36,7 @@ const (
 	// with idempotency keys, and of clients that read one. Of the creators, up to three batches of 128
 	// have a create in progress, or have just had their answers.
 	overloadCreators, overloadReaders = 620, 300
-	// overloadBacklog is the least number of creates that wait while the service is overloaded: more than
-	// one batch.
+	// overloadBacklog is the least number of creates that wait while the service is overloaded: more than one batch.
 	overloadBacklog = 128
 	// overloadPassing is the highest number of creates from a block to the delivery of its payment: 2
 	// batches of 128 in each of 30 turns of two round trips, however many wait.
@@ -66,10 +66,9 @@ type overload struct {
 	probes, unhealthy atomic.Int64
 }
 
-// TestExtraOverload creates invoices of a merchant from many clients on a database that is far too slow for
-// them. In spite of all the waiting creates, each payment becomes an event and is delivered, and the
-// service stays ready. Then the database is blocked until creates are refused: with Retry-After, and
-// without an invoice.
+// TestExtraOverload creates invoices of a merchant from many clients on a database that is far too slow for them. In
+// spite of all the waiting creates, each payment becomes an event and is delivered, and the service stays ready. Then
+// the database is blocked until creates are refused: with Retry-After, and without an invoice.
 func TestExtraOverload(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
@@ -98,9 +97,7 @@ func TestExtraOverload(t *testing.T) {
 		t.Errorf("%d of %d requests for the service's health were not answered 200\n%s", o.unhealthy.Load(), o.probes.Load(), o.log.String())
 	}
 	var stored int64
-	if err := dbtest.SQL(t, database).QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&stored); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, dbtest.SQL(t, database).QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&stored))
 	if least := o.made.Load() + overloadPayments; stored < least || stored > least+o.open.Load() {
 		t.Errorf("%d invoices are stored, want the %d that were answered 201, and %d more at most", stored, least, o.open.Load())
 	}
@@ -112,9 +109,7 @@ func startOverload(t *testing.T, database string) *overload {
 	began := time.Now()
 	o := &overload{T: t, log: new(logtest.Buffer), paid: make(chan string, overloadPayments)}
 	proxy, through, err := dbtest.StartProxy(t.Context(), database, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := proxy.Close(); err != nil {
 			t.Error(err)
@@ -202,9 +197,7 @@ func (o *overload) begin(id string) {
 func (o *overload) hold(database string) {
 	o.Helper()
 	tx, err := dbtest.SQL(o.T, database).BeginTx(o.Context(), nil)
-	if err != nil {
-		o.Fatal(err)
-	}
+	expect.OK(o, err)
 	defer func() {
 		if err := tx.Rollback(); err != nil {
 			o.Error(err)
@@ -295,9 +288,7 @@ func (o *overload) backlog() int64 {
 		o.Fatal("the metrics lack the creates that wait")
 	}
 	n, err := strconv.ParseInt(line[1], 10, 64)
-	if err != nil {
-		o.Fatal(err)
-	}
+	expect.OK(o, err)
 	return n
 }
 
@@ -315,13 +306,9 @@ func (o *overload) awaitBacklog() {
 func (o *overload) pay(made apitypes.CreateInvoiceResponse) {
 	o.Helper()
 	amount, err := invoice.ParseAmount(made.Invoice.TransferAmount)
-	if err != nil {
-		o.Fatal(err)
-	}
+	expect.OK(o, err)
 	to, err := invoice.ParseAddress(made.Invoice.MerchantAddress)
-	if err != nil {
-		o.Fatal(err)
-	}
+	expect.OK(o, err)
 	o.blocks.MineAt(max(o.clock().Unix(), o.blocks.Head().Time+1), chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, to, amount)))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/web/api"
 )
@@ -27,15 +28,11 @@ import (
 func setReadOnly(t *testing.T, database, value string) {
 	t.Helper()
 	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	name := strings.TrimPrefix(u.Path, "/")
 	u.Path = "/postgres"
 	conn, err := pgx.Connect(t.Context(), u.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, statement := range []string{
 		"ALTER DATABASE " + pgx.Identifier{name}.Sanitize() + " SET default_transaction_read_only = " + value,
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'",
@@ -53,9 +50,8 @@ func setReadOnly(t *testing.T, database, value string) {
 const notice = `{"type":"transfers.created","data":{"id":"tr_1","amount":{"amount":"1.00","currency":"USD"},
 	"destination":{"type":"blockchain","address":"0x1111111111111111111111111111111111111111","chain":"HOUSE"}}}`
 
-// TestReadOnlyDatabase makes PostgreSQL read-only. Every route that writes answers 503
-// with Retry-After, routes that read answer 200, and all work again when the database
-// is writable.
+// TestReadOnlyDatabase makes PostgreSQL read-only. Every route that writes answers 503 with Retry-After, routes that
+// read answer 200, and all work again when the database is writable.
 func TestReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	blocks := chaintest.New(7)
@@ -132,9 +128,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 func refusesToStart(t *testing.T, database string) {
 	t.Helper()
 	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = Run(t.Context(), Config{
 		Listeners: []*Listener{listener}, Database: database, Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -43,9 +44,8 @@ func createdInvoice(t *testing.T, base string) (inv apitypes.CreateInvoiceRespon
 	return inv
 }
 
-// TestRecover restores a backup after the chain has advanced. Since the backup, an invoice was paid,
-// one was closed, and others were created. One of those was paid at a settlement address that was
-// first used after the backup.
+// TestRecover restores a backup after the chain has advanced. Since the backup, an invoice was paid, one was closed,
+// and others were created. One of those was paid at a settlement address that was first used after the backup.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	config, c, _ := scriptedChain(t, "house", 7)
@@ -305,7 +305,5 @@ func address(t *testing.T, text apitypes.Address) invoice.Address {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/alerttest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRunRefusesBackup starts the service on a backup without a recovery.
@@ -21,9 +22,7 @@ func TestRunRefusesBackup(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Migrated(t)
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := db.Backup(t.Context(), url, path, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, db.Backup(t.Context(), url, path, time.Now()))
 	err := Run(t.Context(), Config{
 		Listeners: listenOn(t, Address{}), Database: "sqlite:" + path, Access: Access{Mode: access.Test, Open: true}, Now: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Ready: func(string) { t.Error("it serves") },

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRedeliverToTerminals redelivers an event of a merchant without an endpoint. The request succeeds
@@ -36,9 +37,7 @@ func TestRedeliverToTerminals(t *testing.T) {
 				t.Fatalf("create: %d %s", a.status, a.body)
 			}
 			var list apitypes.EventList
-			if err := json.Unmarshal([]byte(ask(t, http.MethodGet, here+"/api/events", "").body), &list); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(ask(t, http.MethodGet, here+"/api/events", "").body), &list))
 			event := list.Events[0]
 			redeliver := func() answer {
 				return ask(t, http.MethodPost, here+"/api/events/"+event.ID()+"/redeliver", "")
@@ -86,9 +85,7 @@ func TestRedeliverToTerminals(t *testing.T) {
 func wantSame(t *testing.T, m message, want apitypes.EventRecord) {
 	t.Helper()
 	var got apitypes.EventRecord
-	if err := json.Unmarshal([]byte(m.data), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(m.data), &got))
 	if string(got.Event) != string(want.Event) || (got.Delivery == nil) != (want.Delivery == nil) || got.Delivery != nil && got.Delivery.ID != want.Delivery.ID {
 		t.Errorf("got %s, want %+v", m.data, want)
 	}

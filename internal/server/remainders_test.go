@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestRemaindersAreAssignedAtStart starts a service on the database of a version
-// without sums, with an unreachable chain. The remainder of a partly paid invoice has
-// its transfer amount at once.
+// TestRemaindersAreAssignedAtStart starts a service on the database of a version without sums, with an unreachable
+// chain. The remainder of a partly paid invoice has its transfer amount at once.
 func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	t.Parallel()
 	database := dbtest.Migrated(t)
@@ -38,9 +38,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 		},
 	}}
 	store, err := db.Open(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = store.Update(t.Context(), func(tx *db.Tx) error {
 		ctx := t.Context()
 		_, inserted := ledger.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
@@ -48,9 +46,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 		_, created := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
 		return errors.Join(inserted, settled, created, ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}))
 	})
-	if err := errors.Join(err, store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, store.Close()))
 	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {
 		t.Fatal(err)
 	}

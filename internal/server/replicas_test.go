@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // world is a database, a clock, and the replicas of a service.
@@ -53,9 +54,7 @@ type contextTB interface {
 func (w *world) pass(t contextTB, order []int) {
 	w.now = w.now.Add(roundEvery)
 	for _, i := range order {
-		if err := w.living[i].round(t.Context(), w.now); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.living[i].round(t.Context(), w.now))
 		w.check(t)
 	}
 }
@@ -87,9 +86,8 @@ func (w *world) owners() (owners []int) {
 	return owners
 }
 
-// TestShares starts, stops, kills and disables replicas. Each work has at most one owner at any time.
-// Afterwards each work has an owner if there is an able one, all have about the same number, and no
-// work moves any more.
+// TestShares starts, stops, kills and disables replicas. Each work has at most one owner at any time. Afterwards each
+// work has an owner if there is an able one, all have about the same number, and no work moves any more.
 func TestShares(t *testing.T) {
 	s, cases := dbtest.Open(t, dbtest.SQLite(t)), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,9 +132,7 @@ func (w *world) act(t *rapid.T) {
 	case action == "kill" && len(w.living) > 1:
 		w.living = slices.Delete(w.living, i, i+1)
 	case action == "stop" && len(w.living) > 1:
-		if err := w.store.LeaveWork(t.Context(), w.living[i].conf.Holder); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.store.LeaveWork(t.Context(), w.living[i].conf.Holder))
 		w.living = slices.Delete(w.living, i, i+1)
 	case action == "disable":
 		w.living[i].able = false
@@ -170,8 +166,7 @@ func (w *world) checkShares(t *rapid.T, owners []int) {
 	}
 }
 
-// TestTakeover kills one replica and stops another. Their work is taken over, in the first case within
-// 5 seconds.
+// TestTakeover kills one replica and stops another. Their work is taken over, in the first case within 5 seconds.
 func TestTakeover(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := &world{store: s, works: []string{"a", "b"}, now: time.Unix(1_800_000_000, 0)}
@@ -197,9 +192,7 @@ func TestTakeover(t *testing.T) {
 		}
 		t.Logf("taken over after %v", took)
 		three := w.start()
-		if err := s.LeaveWork(t.Context(), two.conf.Holder); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.LeaveWork(t.Context(), two.conf.Holder))
 		w.living = []*replica{three}
 		w.pass(t, []int{0})
 		if !three.Has("a") || !three.Has("b") {

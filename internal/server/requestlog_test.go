@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -55,17 +56,13 @@ func TestRequestLog(t *testing.T) {
 	} {
 		before := len(logLines(t, log))
 		r, err := http.NewRequestWithContext(t.Context(), call.method, s.url+call.path, strings.NewReader(`{"memo": "`+secret+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept-Encoding", "identity") // the log has the sent value
 		r.Header.Set("Authorization", "Bearer "+secret)
 		r.Header.Set("X-Request-Id", secret) // from a peer that is not a trusted proxy
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		body, err := io.ReadAll(answer.Body)
 		if err != nil || answer.Body.Close() != nil {
 			t.Fatal(err)
@@ -97,8 +94,7 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// awaitLine returns the line of a log that follows some lines. A request is logged after
-// its response.
+// awaitLine returns the line of a log that follows some lines. A request is logged after its response.
 func awaitLine(t *testing.T, log *logtest.Buffer, before int) map[string]any {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // five is 5 units.
@@ -51,9 +52,7 @@ func createIn(t *testing.T, base, currency string, n int) (id string, address in
 func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
-	if err := <-r.ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-r.ended)
 }
 
 // startError returns the error of a start with a chain.
@@ -179,9 +178,7 @@ func TestExtraAbandonedRevision(t *testing.T) {
 	if err := startError(t, database, more); err == nil || !strings.Contains(err.Error(), "other replicas run revision 3") || !strings.Contains(err.Error(), "quittance config apply") {
 		t.Errorf("a start with the newer configuration: %v, want a refusal that names the command", err)
 	}
-	if err := ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, ApplyConfiguration(t.Context(), Config{Database: database, Chains: []Chain{more}, Merchants: Merchants{AcceptAll: true}, Now: time.Now}))
 	current = start(usdc, eurc)
 	await(t, current.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
@@ -208,8 +205,7 @@ func TestApplyNeedsStoppedSQLite(t *testing.T) {
 	must(t, ApplyConfiguration(t.Context(), both))
 }
 
-// withTwoTokens returns a chain with two tokens, and a function that starts a service with some of
-// them.
+// withTwoTokens returns a chain with two tokens, and a function that starts a service with some of them.
 func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Chain, eurc chain.Token, start func(...chain.Token) *running) {
 	t.Helper()
 	c, blocks, _ = scriptedChain(t, "house", 7)
@@ -289,9 +285,7 @@ func TestRetiredTokenReturns(t *testing.T) {
 	await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	second.end(t)
 	store := dbtest.Open(t, database)
-	if err := ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()))
 	third := start(usdc)
 	pay("unseen", address)
 	head := blocks.Head().Number

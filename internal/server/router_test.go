@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func found(context.Context) error { return nil }
@@ -61,9 +63,7 @@ func TestPathsWithASlash(t *testing.T) {
 	var document struct {
 		Paths map[string]any `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(quittance.OpenAPI, &document))
 	h := testRoutes(t, io.Discard, found)
 	for path := range document.Paths {
 		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x") + "/"

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -35,9 +36,7 @@ func testTable(t *testing.T) ([]webpage.Route, renderers) {
 		}
 	})
 	s, err := newServer(Config{Listeners: listeners, Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Now: time.Now, Logger: logger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})
 	page := checkout.New(checkout.Config{
 		Reader: fakeReader{}, Claims: noClaims{}, Reports: noReports{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
@@ -92,8 +91,7 @@ func TestRouteTable(t *testing.T) {
 	}
 }
 
-// TestRoutesOfOpenAPI compares the operations of openapi.yaml, with the scopes that they
-// name, with the table.
+// TestRoutesOfOpenAPI compares the operations of openapi.yaml, with the scopes that they name, with the table.
 func TestRoutesOfOpenAPI(t *testing.T) {
 	t.Parallel()
 	var spec struct {
@@ -101,9 +99,7 @@ func TestRoutesOfOpenAPI(t *testing.T) {
 			Security []map[string][]access.Scope `yaml:"security"`
 		} `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(quittance.OpenAPI, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(quittance.OpenAPI, &spec))
 	var documented, declared []string
 	for path, operations := range spec.Paths {
 		for method, operation := range operations {
@@ -144,9 +140,7 @@ func TestRefusalsAreDocumented(t *testing.T) {
 			Responses map[string]any   `yaml:"responses"`
 		} `yaml:"paths"`
 	}
-	if err := yaml.Unmarshal(quittance.OpenAPI, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(quittance.OpenAPI, &spec))
 	for path, operations := range spec.Paths {
 		for method, operation := range operations {
 			if operation.Responses["403"] == nil && (method != "head" || !strings.HasPrefix(path, "/api/webhooks/")) {
@@ -169,9 +163,7 @@ func TestRoutesOfDoors(t *testing.T) {
 		for _, r := range table {
 			method, path, _ := strings.Cut(r.Pattern, " ")
 			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if _, pattern := rt.Handler(request); (pattern == r.Pattern) != (door == r.Door) {
 				t.Errorf("the %s door takes %s by %q", door, r.Pattern, pattern)
 			}

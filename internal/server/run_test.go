@@ -28,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -149,9 +150,7 @@ func TestReadyHidesReasons(t *testing.T) {
 	c, node := scripted(t, "house", 7)
 	node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
 	key, err := access.NewKey(access.Live, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, hosts := range map[string][]string{"private": nil, "public": {"pay.example.com"}} {
 		base := startServer(t, Config{Chains: []Chain{c}, Hosts: hosts, Access: Access{Mode: access.Live, OperatorKey: key}}).url
 		anonymous := await(t, base, "an error of the chain", func(_ int, h health) bool { return h.Chains[0].Error != "" })
@@ -174,9 +173,7 @@ func TestReadyHidesReasons(t *testing.T) {
 
 func TestReadyReportsTheDatabase(t *testing.T) {
 	store, err := db.Open(t.Context(), dbtest.Migrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var log logtest.Buffer
 	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: store, watchdog: clock.New(0)}
 	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
@@ -188,9 +185,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 		if unreachable := strings.Contains(w.Body.String(), `"database":"unreachable"`); w.Code != want || unreachable != (want != http.StatusOK) {
 			t.Errorf("answered %d %s; want %d", w.Code, w.Body, want)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, store.Close())
 	}
 	if !strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("it logged %q", log.String())
@@ -200,9 +195,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 // TestReadyReportsStalledWork begins a task that makes no progress.
 func TestReadyReportsStalledWork(t *testing.T) {
 	store, err := db.Open(t.Context(), dbtest.Migrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -233,8 +226,7 @@ func TestReadyReportsStalledWork(t *testing.T) {
 	}
 }
 
-// TestOneChainCannotStart configures one of two chains with a node of another network.
-// The other chain is served.
+// TestOneChainCannotStart configures one of two chains with a node of another network. The other chain is served.
 func TestOneChainCannotStart(t *testing.T) {
 	t.Parallel()
 	good, _ := scripted(t, "good", 7)
@@ -318,9 +310,7 @@ func TestStopAnswersRequestsInFlight(t *testing.T) {
 
 func TestPortTaken(t *testing.T) {
 	taken, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 2 {
 		if err := taken.Close(); err != nil {
 			t.Error(err)
@@ -339,9 +329,7 @@ func TestPortTaken(t *testing.T) {
 // TestRunClosesItsListener expects Run to close its listener when it fails to start.
 func TestRunClosesItsListener(t *testing.T) {
 	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := Run(t.Context(), Config{Listeners: []*Listener{listener}, Database: "none", Logger: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("it ran without a database")
 	}
@@ -355,19 +343,13 @@ func TestDamagedFile(t *testing.T) {
 	url := dbtest.SQLite(t)
 	s := dbtest.Open(t, url)
 	dbtest.Schedule(t, s, "shop", 0, 200, 1000)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	path := strings.TrimPrefix(url, "sqlite:")
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	at := bytes.Index(content, []byte(`{"id": "evt_shop_000100"`))
 	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and the place of its rows
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	err = Run(t.Context(), Config{Database: url, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("a service on a damaged file: %v", err)

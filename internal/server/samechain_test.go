@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestDuplicateChainDoesNotStart configures two keys with one chain id.
@@ -15,9 +16,7 @@ func TestDuplicateChainDoesNotStart(t *testing.T) {
 	first, _ := scripted(t, "house", 7)
 	second, _ := scripted(t, "home", 7)
 	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = Run(t.Context(), Config{
 		Listeners: []*Listener{listener}, Database: dbtest.Migrated(t), Chains: []Chain{first, second},
 		Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),

@@ -30,8 +30,7 @@ type running struct {
 	ended chan error // what Run returned
 }
 
-// startServer runs a server until the test ends. It sets defaults for missing fields
-// of cfg.
+// startServer runs a server until the test ends. It sets defaults for missing fields of cfg.
 func startServer(t *testing.T, cfg Config) *running {
 	t.Helper()
 	if cfg.Database == "" {
@@ -71,8 +70,7 @@ func startServer(t *testing.T, cfg Config) *running {
 	return r
 }
 
-// newReceiver returns the URL of a webhook receiver, and the types of the events that
-// it receives.
+// newReceiver returns the URL of a webhook receiver, and the types of the events that it receives.
 func newReceiver(t *testing.T) (url string, events <-chan string) {
 	t.Helper()
 	received := make(chan string, 10)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraListsOfStandby runs two services, and lists through each what was just created through the
@@ -15,14 +16,10 @@ import (
 func TestExtraListsOfStandby(t *testing.T) {
 	t.Parallel()
 	primary, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { stopCluster(t, primary) })
 	standby, err := dbtest.StartReplica(t.Context(), primary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { stopCluster(t, standby) })
 	var bases []string
 	for range 2 {
@@ -49,9 +46,7 @@ func TestExtraListsOfStandby(t *testing.T) {
 	for n := 0; n < 20 || strings.Contains(metricsOf(t, bases[0])+metricsOf(t, bases[1]), "\n"+replayed+"0\n"); n++ {
 		createAndList(n)
 	}
-	if err := standby.Kill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, standby.Kill(t.Context()))
 	for n := range 4 {
 		createAndList(n)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // statusOf polls /status until wanted returns true, and returns the status.
@@ -33,9 +34,7 @@ func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) a
 	defer poll.Stop()
 	for {
 		st, err := admin.FetchStatus(ctx, admin.Service{URL: base}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if wanted(st) {
 			return st
 		}
@@ -50,9 +49,7 @@ func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) a
 func testKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := crypto.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return key
 }
 
@@ -101,8 +98,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestProvidersOfOneHost configures two nodes that differ only in their URL's key. They
-// are separate series.
+// TestProvidersOfOneHost configures two nodes that differ only in their URL's key. They are separate series.
 func TestProvidersOfOneHost(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	c.RPC = append(c.RPC, c.RPC[0]+"/key")
@@ -116,17 +112,12 @@ func TestProvidersOfOneHost(t *testing.T) {
 func halt(t *testing.T, database, chainKey, reason string) {
 	t.Helper()
 	store, err := db.Open(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	service := ledger.New(ledger.Config{Store: store, Now: time.Now})
-	if err := errors.Join(service.Halt(t.Context(), chainKey, reason), store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(service.Halt(t.Context(), chainKey, reason), store.Close()))
 }
 
-// TestHaltedAndResumed starts a service with a halted chain and resumes it as an
-// operator does.
+// TestHaltedAndResumed starts a service with a halted chain and resumes it as an operator does.
 func TestHaltedAndResumed(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
@@ -134,9 +125,7 @@ func TestHaltedAndResumed(t *testing.T) {
 	first := startServer(t, Config{Chains: []Chain{c}, Database: database})
 	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	first.stop()
-	if err := <-first.ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-first.ended)
 	conf := admin.Config{Database: database, Chains: []chain.Chain{c.Chain}, Now: time.Now}
 	halt(t, database, "house", "finalized block replaced")
 	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
@@ -150,9 +139,7 @@ func TestHaltedAndResumed(t *testing.T) {
 	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_halted{chain="house"} 1`) {
 		t.Error("the metrics do not show the halt")
 	}
-	if err := admin.Resume(t.Context(), conf, "house"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, admin.Resume(t.Context(), conf, "house"))
 	await(t, base, "readiness again", func(status int, _ health) bool { return status == http.StatusOK })
 }
 

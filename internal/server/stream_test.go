@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -33,9 +34,7 @@ func openStream(t *testing.T, url, authorization, last string) *stream {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
@@ -44,9 +43,7 @@ func openStream(t *testing.T, url, authorization, last string) *stream {
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		cancel()
 		_ = response.Body.Close() // it was cancelled
@@ -187,9 +184,7 @@ func (w *matrixWorld) wantRefused(key string) {
 func (w *matrixWorld) wantRevoked() {
 	w.t.Helper()
 	record, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.NewScopes(access.EventsRead)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	s := openStream(w.t, w.url+"/api/events/stream", "Bearer "+k.Reveal(), "")
 	if _, err := w.keys.Revoke(w.t.Context(), access.Open(), record.ID); err != nil {
 		w.t.Fatal(err)
@@ -229,9 +224,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	s := openStream(t, running.url+"/api/events/stream", "", "")
 	var made struct{ ID string }
 	a := ask(t, http.MethodPost, running.url+"/api/invoices", fmt.Sprintf(`{"merchantId":"acme","merchantAddress":"0x%040x","amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, 1, time.Now().Unix()+3600))
-	if err := json.Unmarshal([]byte(a.body), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(a.body), &made))
 	s.wantInvoices(made.ID)
 	s.close()
 	s = openStream(t, running.url+"/api/events/stream", "", s.last)

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/tracing/otlp"
 	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
@@ -39,9 +40,7 @@ func newTracer(t *testing.T) (trace.Tracer, *otlptest.Collector, func()) {
 	collector := otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	tracer, stop, err := otlp.Start(t.Context(), otlp.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return tracer, collector, stop
 }
 
@@ -53,9 +52,7 @@ func TestTraces(t *testing.T) {
 	var outgoing headers
 	c, script, _ := scriptedChain(t, "house", 7)
 	node, err := url.Parse(c.RPC[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		outgoing.add(r.In)
 		r.Out.URL = node
@@ -87,9 +84,7 @@ func TestTraces(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+secret)
 	})
 	s.stop()
-	if err := <-s.ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-s.ended)
 	stopTracer()
 
 	spans := make(map[string][]otlptest.Span)

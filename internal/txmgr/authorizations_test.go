@@ -97,8 +97,7 @@ func (w *world) signed(a contracts.Authorization, key *ecdsa.PrivateKey) []byte 
 	return sig.Bytes()
 }
 
-// indexAuthorizations stores the payments of authorizations as the service's indexer does,
-// on a chain without reorgs.
+// indexAuthorizations stores the payments of authorizations as the service's indexer does, on a chain without reorgs.
 func (w *world) indexAuthorizations() {
 	w.Helper()
 	w.index()

@@ -20,8 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// byzantine is a node that falsifies a number of answers; a negative number means
-// all.
+// byzantine is a node that falsifies a number of answers; a negative number means all.
 type byzantine struct {
 	Client
 	method string
@@ -124,9 +123,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
 	node := &byzantine{Client: w.net, method: nonceMethod, mutate: value(`"0x3b9aca00"`), times: -1}
-	writer := w.writer(func(c *Config) {
-		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
-	})
+	writer := w.writer(func(c *Config) { c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} } })
 	ids := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	for range int((foreignAfter - time.Minute) / lostAfter) {
@@ -158,9 +155,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
 	node := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0x7530"`), times: -1}
-	writer := w.writer(func(c *Config) {
-		c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} }
-	})
+	writer := w.writer(func(c *Config) { c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net} } })
 	ids := commitments(5)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)

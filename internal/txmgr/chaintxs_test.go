@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/txmgr"
 )
@@ -30,9 +31,7 @@ func wantIntents(t *testing.T, conn *sql.DB, want ...string) {
 			got = append(got, in.Status)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("intents (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "intents")
 }
 
 func wantDue(t *testing.T, s *db.DB, want ...string) {
@@ -43,9 +42,7 @@ func wantDue(t *testing.T, s *db.DB, want ...string) {
 	for _, in := range due {
 		got = append(got, in.ID)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("due intents (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "due intents")
 }
 
 func TestChainTxRoundTrip(t *testing.T) {
@@ -64,9 +61,7 @@ func TestChainTxRoundTrip(t *testing.T) {
 		} {
 			got, err := read()
 			rowtest.Must(t, err)
-			if diff := cmp.Diff([]txmgr.ChainTx{want}, got, rowtest.Bigs); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff([]txmgr.ChainTx{want}, got, rowtest.Bigs), "%s", name)
 		}
 		if err := txmgr.AddAttempt(t.Context(), s, rowtest.WriterLease, "ctx_1", 2, rowtest.Attempt("ctx_1", 3), 9); err == nil {
 			t.Error("two attempts have one number")
@@ -82,9 +77,7 @@ func TestDueIntentsPage(t *testing.T) {
 		for i := range want {
 			want[i].ExpiresAt = rowtest.Sample("inv_1", "m").ExpiresAt
 		}
-		if diff := cmp.Diff(want, page); diff != "" {
-			t.Errorf("page (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, page), "page")
 		if none, err := ledger.DueIntents(t.Context(), s, "polygon", rowtest.TestRegistry, "", 2); err != nil || len(none) != 0 {
 			t.Errorf("another chain has %v due, %v", none, err)
 		}
@@ -162,9 +155,7 @@ func unsettled(t *testing.T, s *db.DB, want ...string) {
 	for _, tx := range txs {
 		got = append(got, tx.ID)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("unsettled transactions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "unsettled transactions")
 }
 
 func TestSaveChainTxIsAllOrNothing(t *testing.T) {
@@ -253,8 +244,7 @@ func TestSpendingByTheSchedule(t *testing.T) {
 	})
 }
 
-// TestSpending adds up the costs of mined transactions and the possible costs of transactions in
-// flight.
+// TestSpending adds up the costs of mined transactions and the possible costs of transactions in flight.
 func TestSpending(t *testing.T) {
 	rowtest.EachWriter(t, 1, func(t *testing.T, s *db.DB, _ *sql.DB) {
 		ctx := t.Context()
@@ -308,8 +298,6 @@ func TestAcceptedAttempt(t *testing.T) {
 		want.Attempts[0].AcceptedAt = rowtest.AtMS(30)
 		got, err := txmgr.ChainTxsFrom(t.Context(), s, "base", rowtest.Sender, 0)
 		rowtest.Must(t, err)
-		if diff := cmp.Diff([]txmgr.ChainTx{want}, got, rowtest.Bigs); diff != "" {
-			t.Errorf("transactions (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]txmgr.ChainTx{want}, got, rowtest.Bigs), "transactions")
 	})
 }

@@ -110,8 +110,7 @@ func TestExtraKilledWriter(t *testing.T) {
 	})
 }
 
-// killer kills a child at a random request to the node, and then the child that replaces it,
-// kills times.
+// killer kills a child at a random request to the node, and then the child that replaces it, kills times.
 type killer struct {
 	t      *testing.T
 	line   *faultyProxy

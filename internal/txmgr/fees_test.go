@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func anyWei() *rapid.Generator[*big.Int] {
@@ -24,9 +25,7 @@ func TestMarketFeesKeepWithinTheCap(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		tip := least(greatest(greatest(paid, floor), wei(poolTipWei)), ceiling)
 		if f.cap.Cmp(most) > 0 || f.tip.Cmp(ceiling) > 0 || f.tip.Cmp(f.cap) > 0 || f.cap.Cmp(base) < 0 {
 			t.Fatalf("fees are %s and %s", f.cap, f.tip)

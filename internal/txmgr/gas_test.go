@@ -373,9 +373,7 @@ func TestAcceptanceThatIsNotRecorded(t *testing.T) {
 // TestTransactionThatNoNodeTakes has nodes refuse transactions to the registry, for no reason that the writer knows.
 // After harmlessAfter another transaction uses the nonce, and the items are sent again.
 func TestTransactionThatNoNodeTakes(t *testing.T) {
-	parallelOnSQLite(t, func(t *testing.T, w *world) {
-		testTransactionThatNoNodeTakes(t, w, answer("no"))
-	})
+	parallelOnSQLite(t, func(t *testing.T, w *world) { testTransactionThatNoNodeTakes(t, w, answer("no")) })
 	t.Run("too large for a proxy", func(t *testing.T) {
 		testTransactionThatNoNodeTakes(t, onSQLite(t), rpc.HTTPError{StatusCode: 413, Status: "413 Content Too Large"})
 	})

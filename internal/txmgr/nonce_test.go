@@ -236,8 +236,7 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// TestForeignTransactionBehind has another program leave a gap, which the
-// writer's own transactions fill.
+// TestForeignTransactionBehind has another program leave a gap, which the writer's own transactions fill.
 func TestForeignTransactionBehind(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -28,9 +29,7 @@ func (o operator) sends(t *testing.T, nonce uint64) {
 	hash := invoice.Hash{o.name[0], o.name[1], o.name[2], byte(nonce)}
 	_, err := dbtest.SQL(t, o.url).ExecContext(t.Context(), "INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, reserved_gwei) "+
 		"VALUES ($1, 'base', $2, $3, 'open', 'sent', 1, 0)", hash.String(), o.name.String(), int64(nonce))
-	if err != nil {
-		o.tb.Fatal(err)
-	}
+	expect.OK(o.tb, err)
 }
 
 // notes compares a count with the database, and checks whether that is evidence.
@@ -55,25 +54,21 @@ func (o operator) allows(t *testing.T, used, allowed uint64, want bool) {
 func (o operator) state(t *testing.T) db.Recovery {
 	t.Helper()
 	r, err := o.s.Recovery(t.Context())
-	if err != nil {
-		o.tb.Fatal(err)
-	}
+	expect.OK(o.tb, err)
 	return r
 }
 
 // end makes the state normal again, as the end of a recovery or of a false alarm does.
 func (o operator) end(t *testing.T, recovered bool) {
 	t.Helper()
-	if err := o.s.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(o.tb, o.s.Update(t.Context(), func(tx *db.Tx) error {
 		if recovered {
 			if err := txmgr.ForgetNonces(t.Context(), tx); err != nil {
 				return err
 			}
 		}
 		return tx.SetRecovery(t.Context(), db.Recovery{State: db.RecoveryNormal, Since: time.Unix(2000, 0)})
-	}); err != nil {
-		o.tb.Fatal(err)
-	}
+	}))
 }
 
 func eachOperator(t *testing.T, test func(t *testing.T, o operator)) {
@@ -126,9 +121,8 @@ func TestDeploymentsAreNoEvidence(t *testing.T) {
 	})
 }
 
-// TestFormerOperators replaces the key of an operator. Transactions that are sent by hand with the
-// former key are no evidence when it returns. Its signatures are evidence until the service has run
-// with the other key.
+// TestFormerOperators replaces the key of an operator. Transactions that are sent by hand with the former key are no
+// evidence when it returns. Its signatures are evidence until the service has run with the other key.
 func TestFormerOperators(t *testing.T) {
 	eachOperator(t, func(t *testing.T, o operator) {
 		t.Helper()
@@ -150,15 +144,11 @@ func TestFormerOperators(t *testing.T) {
 		next.notes(t, 1, true, false)
 		want(next.name)
 		o.notes(t, 9, false, false)
-		if err := txmgr.ForgetOperators(t.Context(), o.s, "other"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, txmgr.ForgetOperators(t.Context(), o.s, "other"))
 		want(o.name, next.name)
 		o.notes(t, 10, false, true) // and dismissed
 		o.end(t, false)
-		if err := txmgr.ForgetOperators(t.Context(), o.s, "base"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, txmgr.ForgetOperators(t.Context(), o.s, "base"))
 		want(o.name)
 		o.notes(t, 11, false, false)
 	})
@@ -191,9 +181,8 @@ func TestSignedTransactionsAreEvidence(t *testing.T) {
 	})
 }
 
-// TestExclusiveKeyGivesNoFalseAlarm starts and stops replicas that send with a key that only they use,
-// while nodes are behind and blocks are replaced. None of it is evidence, until the database loses a
-// mined transaction.
+// TestExclusiveKeyGivesNoFalseAlarm starts and stops replicas that send with a key that only they use, while nodes are
+// behind and blocks are replaced. None of it is evidence, until the database loses a mined transaction.
 func TestExclusiveKeyGivesNoFalseAlarm(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Migrated(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no
-// longer configured.
+// TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no longer configured.
 func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		theirs, ours := commitments(3), commitments(2)

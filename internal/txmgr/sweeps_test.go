@@ -529,8 +529,7 @@ func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
 	}
 }
 
-// TestSweepLimitsAreDocumented compares the row of sweeps in the table of limits with the
-// constants.
+// TestSweepLimitsAreDocumented compares the row of sweeps in the table of limits with the constants.
 func TestSweepLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))

@@ -30,6 +30,7 @@ import (
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // finality is how many blocks must be above a block for the tests' indexer to take it as final.
@@ -93,17 +94,13 @@ func worldOn(
 
 func must(tb rapid.TB, err error) {
 	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 }
 
 // writer returns a writer of the chain, with changes to its configuration.
 func (w *world) writer(changes ...func(*Config)) *Writer {
 	w.Helper()
-	conf := Config{
-		Chain: w.chain(), Key: w.operator, Client: w.net, Store: w.store, Now: w.clock.Now,
-	}
+	conf := Config{Chain: w.chain(), Key: w.operator, Client: w.net, Store: w.store, Now: w.clock.Now}
 	for _, change := range changes {
 		change(&conf)
 	}
@@ -390,8 +387,7 @@ func (w *world) external(key *ecdsa.PrivateKey, data []byte) {
 	must(w, err)
 }
 
-// pay sends the payment of an invoice through the registry, into the pool, and
-// returns the invoice's commitment.
+// pay sends the payment of an invoice through the registry, into the pool, and returns the invoice's commitment.
 func (w *world) pay() invoice.Hash {
 	w.Helper()
 	terms := contracts.Terms{

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestErrorsShowNoAddresses posts to a forbidden address, to a closed port, to a name that does not exist, and to a
@@ -14,9 +16,7 @@ import (
 func TestErrorsShowNoAddresses(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -19,9 +20,7 @@ func TestAudit(t *testing.T) {
 		var secrets []string
 		ok := func(secret string, err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if secret != "" {
 				secrets = append(secrets, secret)
 			}
@@ -65,9 +64,7 @@ func TestAudit(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the log (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "the log")
 		if _, err := access.VerifyAudit(t.Context(), w.db); err != nil {
 			t.Error(err)
 		}

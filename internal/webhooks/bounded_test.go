@@ -86,8 +86,7 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// stuckTransport is a transport that ignores the context of a request. RoundTrip returns
-// once over is closed.
+// stuckTransport is a transport that ignores the context of a request. RoundTrip returns once over is closed.
 type stuckTransport struct {
 	arrived chan struct{}
 	over    chan struct{}

@@ -79,8 +79,7 @@ func TestBreakerOfFailures(t *testing.T) {
 	}
 }
 
-// After each pause one attempt probes; failures double the pause, a success
-// begins a ramp.
+// After each pause one attempt probes; failures double the pause, a success begins a ramp.
 func TestBreakerProbes(t *testing.T) {
 	b, _ := attempts(NewBreaker, began, silent, silent, silent)
 	for _, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {

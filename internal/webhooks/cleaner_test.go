@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -134,9 +135,7 @@ func TestCleanerContinues(t *testing.T) {
 				want = append(want, 1200)
 			}
 		}
-		if diff := cmp.Diff(want, r.began); diff != "" {
-			t.Errorf("the sweeps of the attempts began at (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, r.began), "the sweeps of the attempts began at")
 	})
 }
 

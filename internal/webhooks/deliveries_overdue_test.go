@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -58,9 +59,7 @@ func TestExpireDeliveries(t *testing.T) {
 			"evt_dead_000002": {Status: webhooks.Failed, Finished: rowtest.AtMS(now + day + 3)},
 			"evt_well_000002": {Status: webhooks.Pending, Due: rowtest.AtMS(now + day + 9)},
 		} {
-			if diff := gocmp.Diff(want, storedRecord(t, s, id)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", id, diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(want, storedRecord(t, s, id)), "%s", id)
 		}
 	})
 }
@@ -94,8 +93,7 @@ func TestGivenUpEndpointIsProbed(t *testing.T) {
 	})
 }
 
-// TestExpireAfterAnOutage checks that an endpoint with an open breaker is tried again
-// after the service was down.
+// TestExpireAfterAnOutage checks that an endpoint with an open breaker is tried again after the service was down.
 func TestExpireAfterAnOutage(t *testing.T) {
 	const day = int64(webhooks.RetryWindow / time.Millisecond)
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -52,9 +53,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 						return err
 					})
 				}
-				if err := group.Wait(); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, group.Wait())
 				if len(inFlight) == 0 {
 					t.Fatalf("nothing leased in round %d, %d delivered", round, delivered)
 				}
@@ -76,9 +75,8 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	}
 }
 
-// TestLeaseDeliveriesSkipsLockedMerchants checks that a process skips a merchant for which
-// another process is leasing, without waiting for it, because the number in flight is not
-// known yet.
+// TestLeaseDeliveriesSkipsLockedMerchants checks that a process skips a merchant for which another process is leasing,
+// without waiting for it, because the number in flight is not known yet.
 func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 	url := dbtest.MigratedPostgres(t)
 	one, other := dbtest.Open(t, url), dbtest.Open(t, url)
@@ -102,8 +100,6 @@ func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	wantIDs(t, "afterwards", lease(t, other, storedRequest("l3")))
 }

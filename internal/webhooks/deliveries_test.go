@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -89,9 +90,7 @@ func ids(deliveries []webhooks.Delivery) []string {
 
 func wantIDs(t testing.TB, what string, got []webhooks.Delivery, want ...string) {
 	t.Helper()
-	if diff := gocmp.Diff(append([]string{}, want...), ids(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(append([]string{}, want...), ids(got)), "%s", what)
 }
 
 // state is the stored state of a delivery.
@@ -123,9 +122,7 @@ func TestLeaseDeliveries(t *testing.T) {
 				Queue: webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 1), HeadSeq: events[1].Seq}, Breaker: webhooks.Breaker{State: webhooks.BreakerClosed, Used: true, Healthy: true, Allowed: 99},
 			}},
 		}
-		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Errorf("leased, of one that is due and one that is due a millisecond later (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, gocmp.Diff(want, got), "leased, of one that is due and one that is due a millisecond later")
 		wantIDs(t, "leased again", lease(t, s, storedRequest("l2")))
 		r := storedRequest("l3")
 		r.Now = rowtest.AtMS(now + 29_999)
@@ -255,14 +252,10 @@ func TestFinishDeliveries(t *testing.T) {
 					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
 				}
 				untouched := state{Status: webhooks.Pending, Due: rowtest.AtMS(now + 30_000)}
-				if diff := gocmp.Diff(untouched, storedRecord(t, s, "evt_m_000000")); diff != "" {
-					t.Errorf("after that (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, gocmp.Diff(untouched, storedRecord(t, s, "evt_m_000000")), "after that")
 				o.LeaseID = "mine"
 				finish(t, s, o, o.Delivery)
-				if diff := gocmp.Diff(c.want, storedRecord(t, s, "evt_m_000000")); diff != "" {
-					t.Errorf("record (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, gocmp.Diff(c.want, storedRecord(t, s, "evt_m_000000")), "record")
 				if lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{o}); len(lost) != 1 || err != nil {
 					t.Errorf("a second time: lost %v, %v; want the one", lost, err)
 				}
@@ -275,8 +268,7 @@ func TestFinishDeliveries(t *testing.T) {
 	}
 }
 
-// TestFinishDeliveryWithoutAttempt checks that a second attempt is recorded even if it
-// could not start.
+// TestFinishDeliveryWithoutAttempt checks that a second attempt is recorded even if it could not start.
 func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		dbtest.Schedule(t, s, "m", 0, 1, now)
@@ -285,14 +277,11 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 		r.Lane = webhooks.Retry
 		finish(t, s, webhooks.Outcome{LeaseID: "l2", Status: webhooks.Failed, Finished: rowtest.AtMS(now + 2)}, lease(t, s, r)...)
 		want := state{Status: webhooks.Failed, Count: 1, Finished: rowtest.AtMS(now + 2), Attempts: []webhooks.Attempt{{Number: 1}}}
-		if diff := gocmp.Diff(want, storedRecord(t, s, "evt_m_000000")); diff != "" {
-			t.Errorf("record (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, gocmp.Diff(want, storedRecord(t, s, "evt_m_000000")), "record")
 	})
 }
 
-// TestFinishDeliveriesLate checks that an ended lease belongs to its holder until another
-// worker takes it.
+// TestFinishDeliveriesLate checks that an ended lease belongs to its holder until another worker takes it.
 func TestFinishDeliveriesLate(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		dbtest.Schedule(t, s, "m", 0, 2, now-1)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func queueAt(m string, due, seq int64) Queue {
@@ -248,9 +249,7 @@ func TestScheduleProperties(t *testing.T) {
 			case 7:
 				of := rapid.SampledFrom([]kind{healthy, suspect}).Draw(t, "kind")
 				limit := rapid.IntRange(0, 4).Draw(t, "limit")
-				if err := m.took(k.lane, of, limit, s.take(k.lane, of, limit, m.now)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, m.took(k.lane, of, limit, s.take(k.lane, of, limit, m.now)))
 			}
 			s.place(merchant, m.now)
 			check(t, s, m)
@@ -284,9 +283,7 @@ func TestScheduleFairness(t *testing.T) {
 			s.place(s.merchant(q.MerchantID), m.now)
 			limit := rapid.IntRange(0, 3).Draw(t, "limit")
 			taken := s.take(first, suspect, limit, m.now)
-			if err := m.took(first, suspect, limit, taken); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, m.took(first, suspect, limit, taken))
 			asked = append(asked, taken...)
 		}
 	})

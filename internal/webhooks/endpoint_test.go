@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -82,9 +83,7 @@ func (w *endpointWorld) openWith(t *testing.T, k *access.Keyring) error {
 func each(t *testing.T, test func(t *testing.T, w *endpointWorld)) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		w := &endpointWorld{db: store, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
-		if err := w.open(t); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.open(t))
 		test(t, w)
 	})
 }
@@ -93,9 +92,7 @@ func each(t *testing.T, test func(t *testing.T, w *endpointWorld)) {
 func (w *endpointWorld) signing(t *testing.T, id string) webhooks.Endpoint {
 	t.Helper()
 	found, err := w.Endpoints(t.Context(), []string{"unknown", id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found[id]
 }
 
@@ -139,16 +136,12 @@ func TestRotation(t *testing.T) {
 			t.Errorf("unstage nothing: %v", err)
 		}
 		_, dropped, err := w.Stage(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		want("staged", "https://cafe.example/b", first, dropped)
 		if _, _, err := w.Stage(t.Context(), id); !errors.Is(err, webhooks.ErrStaged) {
 			t.Errorf("stage twice: %v", err)
 		}
-		if err := w.Unstage(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Unstage(t.Context(), id))
 		want("dropped", "https://cafe.example/b", first)
 		_, second, err := w.Stage(t.Context(), id)
 		if err != nil || second == first || second == dropped {
@@ -168,9 +161,7 @@ func TestRotation(t *testing.T) {
 		}
 		want("promoted", "https://cafe.example/b", second, first)
 		for _, p := range w.pings {
-			if diff := cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to); diff != "" {
-				t.Errorf("pinged (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to), "pinged")
 		}
 
 		w.now = w.now.Add(webhooks.RetirementPeriod - time.Second)
@@ -188,14 +179,11 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestPromoteOfADroppedSecret drops the staged secret during the ping, and then stages another
-// with the same version.
+// TestPromoteOfADroppedSecret drops the staged secret during the ping, and then stages another with the same version.
 func TestPromoteOfADroppedSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		_, first, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
 			t.Fatal(err)
 		}
@@ -232,13 +220,9 @@ func TestPromoteOfADroppedSecret(t *testing.T) {
 func TestPromoteAfterPut(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		_, first, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/old"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, second, err := w.Stage(t.Context(), "cafe")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		w.onPing = func(ctx context.Context) {
 			if _, _, err := w.Put(ctx, "cafe", webhooks.Settings{URL: "https://cafe.example/new"}); err != nil {
 				t.Error(err)
@@ -272,9 +256,7 @@ func TestPing(t *testing.T) {
 		}
 		p := w.pings[0]
 		var body map[string]any
-		if err := json.Unmarshal(p.body, &body); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(p.body, &body))
 		if diff := cmp.Diff(configured, p.to); diff != "" || !strings.HasPrefix(p.id, "dlv_") {
 			t.Errorf("pinged as %s: %s", p.id, diff)
 		}
@@ -284,8 +266,7 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestChangesAreRefused expects errors for unknown merchants, configured endpoints and
-// a missing keyring.
+// TestChangesAreRefused expects errors for unknown merchants, configured endpoints and a missing keyring.
 func TestChangesAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		all := func(id string) map[string]error {
@@ -310,9 +291,7 @@ func TestChangesAreRefused(t *testing.T) {
 		if got := w.signing(t, "shop"); !cmp.Equal(got, configured) {
 			t.Errorf("the configured one is %+v", got)
 		}
-		if err := w.openWith(t, nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, nil))
 		for what, err := range all("cafe") {
 			if !errors.Is(err, webhooks.ErrNoMasterKey) {
 				t.Errorf("%s without a master key: %v", what, err)
@@ -328,9 +307,7 @@ func TestChangesAreRefused(t *testing.T) {
 func TestFallback(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		all := webhooks.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
-		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Fallback = all }); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.open(t, func(c *webhooks.DirectoryConfig) { c.Fallback = all }))
 		if got := w.signing(t, "cafe"); !cmp.Equal(got, all) {
 			t.Errorf("the fallback is %+v", got)
 		}
@@ -377,21 +354,17 @@ func TestOptionalEvents(t *testing.T) {
 		}
 
 		// A merchant cannot remove a configured type.
-		if err := w.open(t, func(c *webhooks.DirectoryConfig) {
+		expect.OK(t, w.open(t, func(c *webhooks.DirectoryConfig) {
 			shop := configuredShop
 			shop.OptionalEvents = asks
 			c.Configured = map[string]access.MerchantSettings{"bar": {OptionalEvents: asks}, "shop": shop}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		put("configured", "bar", []invoice.EventType{}, asks)
 		if v, err := w.View(t.Context(), "shop"); err != nil || !slices.Equal(v.Optional, asks) {
 			t.Errorf("the configured endpoint is sent %v, %v", v.Optional, err)
 		}
 		// A configured endpoint has only the configured types.
-		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Configured["cafe"] = configuredShop }); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.open(t, func(c *webhooks.DirectoryConfig) { c.Configured["cafe"] = configuredShop }))
 		if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Optional) != 0 || len(w.OptionalEvents("cafe", asks)) != 0 {
 			t.Errorf("an endpoint that the configuration has now is sent %v, %v", v.Optional, err)
 		}
@@ -428,21 +401,15 @@ func TestMasterKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
-		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, access.NewKeyring(old)))
 		_, secret, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for name, v := range map[string]*access.Keyring{"no": nil, "another": access.NewKeyring(newer)} {
 			if err := w.openWith(t, v); err == nil || !strings.Contains(err.Error(), old.ID) {
 				t.Errorf("with %s key it opens: %v", name, err)
 			}
 		}
-		if err := w.openWith(t, access.NewKeyring(newer, old)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, access.NewKeyring(newer, old)))
 		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
@@ -453,9 +420,7 @@ func TestMasterKeys(t *testing.T) {
 		if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
-		if err := w.openWith(t, access.NewKeyring(newer)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, access.NewKeyring(newer)))
 		if got := w.signing(t, "cafe"); got.Secret != secret {
 			t.Errorf("with the new key it signs with %+v", got)
 		}
@@ -475,22 +440,16 @@ func TestReplaceLost(t *testing.T) {
 		secrets := make(map[string]string)
 		put := func(k *access.Keyring, id string, headers ...webhooks.HeaderChange) {
 			t.Helper()
-			if err := w.openWith(t, k); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.openWith(t, k))
 			_, secret, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://" + id + ".example/", Headers: headers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			secrets[id] = secret
 		}
 		put(access.NewKeyring(lost), "cafe", webhooks.HeaderChange{Name: "X-Key", Value: &value})
 		put(access.NewKeyring(lost), "bean")
 		put(access.NewKeyring(kept, lost), "kept", webhooks.HeaderChange{Name: "X-Key", Value: &value})
 		put(access.NewKeyring(kept, lost), "staged")
-		if err := w.openWith(t, access.NewKeyring(lost, kept)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, access.NewKeyring(lost, kept)))
 		if _, _, err := w.Stage(t.Context(), "staged"); err != nil {
 			t.Fatal(err)
 		}
@@ -528,9 +487,7 @@ func TestReplaceLost(t *testing.T) {
 				t.Errorf("replaced %+v, want %+v", all[i], want)
 			}
 		}
-		if err := w.openWith(t, left); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, left))
 		secrets["bean"], secrets["cafe"] = all[0].Secret, all[1].Secret
 		for id, secret := range secrets {
 			if got := w.signing(t, id); got.Secret != secret || len(got.Others) != 0 || len(got.Headers) != len(map[string][]int{"kept": {1}}[id]) {
@@ -571,9 +528,7 @@ func TestReseal(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
-		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.openWith(t, access.NewKeyring(old)))
 		const merchants = webhooks.ResealBatch + 3
 		for i := range merchants {
 			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), webhooks.Settings{URL: "https://m.example/"}); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -110,9 +111,7 @@ func play(t *testing.T, fn func(t *testing.T, l *eventLog, f *webhooks.Feed)) {
 func next(t *testing.T, f *webhooks.Feed, after int64) (seqs []int64, through int64) {
 	t.Helper()
 	news, err := f.Next(t.Context(), webhooks.Position{Event: after})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range news.Events {
 		seqs = append(seqs, e.Seq)
 	}
@@ -123,14 +122,11 @@ func next(t *testing.T, f *webhooks.Feed, after int64) (seqs []int64, through in
 func head(t *testing.T, f *webhooks.Feed) int64 {
 	t.Helper()
 	p, err := f.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return p.Event
 }
 
-// TestOrder has several readers follow a log that grows, partly without wake-ups. Each
-// sees all events in order.
+// TestOrder has several readers follow a log that grows, partly without wake-ups. Each sees all events in order.
 func TestOrder(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *webhooks.Feed) {
 		l.add(3, 1)
@@ -289,9 +285,7 @@ func TestNextIsBounded(t *testing.T) {
 		var got []int64
 		for after := int64(0); after < 202; {
 			news, err := f.Next(t.Context(), webhooks.Position{Event: after})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			bytes := 0
 			for _, e := range news.Events {
 				got, bytes = append(got, e.Seq), bytes+len(e.Body)
@@ -325,9 +319,7 @@ func TestChanges(t *testing.T) {
 		var changes []int64
 		for at.Change < 307 {
 			news, err := f.Next(t.Context(), at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, c := range news.Changes {
 				changes = append(changes, c.Seq)
 			}
@@ -346,9 +338,7 @@ func TestChanges(t *testing.T) {
 func TestBothLogsAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *webhooks.Feed) {
 		after, err := f.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		l.between = synctest.Wait // the test continues if Next returns only the event
 		l.add(1, 1)
 		l.change(1)

@@ -58,8 +58,7 @@ var eventLists = []struct {
 	{filter: webhooks.EventFilter{InvoiceID: "inv_1", Delivery: "pending", MerchantID: "m"}, want: []string{"events_by_invoice"}},
 }
 
-// TestEventListsUseTheirIndexes checks that each list of events uses its index and sorts
-// nothing.
+// TestEventListsUseTheirIndexes checks that each list of events uses its index and sorts nothing.
 func TestEventListsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -79,8 +78,7 @@ func TestEventListsUseTheirIndexes(t *testing.T) {
 		checkEventLists(t, s, conn, rowtest.PlanReader{
 			Explain: "EXPLAIN ", Columns: 1, Parameters: "$", Sort: "Sort",
 			Index: regexp.MustCompile(`using (\S+) on \w+ s  `),
-			// Both indexes have the order that is asked for; the database chooses by its
-			// statistics.
+			// Both indexes have the order that is asked for; the database chooses by its statistics.
 			Names: map[string]string{
 				"events_pkey": "events", "deliveries_pkey": "deliveries",
 				"events_by_type": "events_by_merchant", "events_unwanted_by_type": "events_unwanted_by_merchant",

@@ -15,12 +15,12 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// listed inserts events of two merchants: events of every type, and in every state of a
-// delivery.
+// listed inserts events of two merchants: events of every type, and in every state of a delivery.
 func listed(t *testing.T, s *db.DB) []webhooks.EventRow {
 	t.Helper()
 	types := []invoice.EventType{invoice.EventCreated, invoice.EventReceived, invoice.EventPaid}
@@ -67,8 +67,7 @@ func listed(t *testing.T, s *db.DB) []webhooks.EventRow {
 	return all
 }
 
-// TestEventsFilters compares every combination of filters, pages and directions with a
-// scan of all events.
+// TestEventsFilters compares every combination of filters, pages and directions with a scan of all events.
 func TestEventsFilters(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -242,8 +241,7 @@ func TestEventsRecordedDuringList(t *testing.T) {
 	})
 }
 
-// TestEventsOfFewDeliveries checks the number of deliveries in a state up to which they
-// are read one by one.
+// TestEventsOfFewDeliveries checks the number of deliveries in a state up to which they are read one by one.
 func TestEventsOfFewDeliveries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -323,9 +321,7 @@ func TestCleanEvents(t *testing.T) {
 		left, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 100})
 		rowtest.Must(t, err)
 		want := slices.DeleteFunc(slices.Clone(all), func(r webhooks.EventRow) bool { return r.CreatedAt.Unix() < 9030 && r.Status != webhooks.Pending })
-		if diff := gocmp.Diff(want, left); diff != "" {
-			t.Errorf("left (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, gocmp.Diff(want, left), "left")
 		wantLogState(t, s, 36, 20, 9030) // 21 to 30 are pending
 		for more = true; more; {
 			done, more, err = webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(10_000, 0), done, 12)
@@ -368,9 +364,7 @@ func TestEventsWithFutureDates(t *testing.T) {
 			for _, e := range left {
 				kept[e.MerchantID]++
 			}
-			if diff := gocmp.Diff(map[string]int{"ahead": 45, "young": 400}, kept); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(map[string]int{"ahead": 45, "young": 400}, kept), "kept")
 			if want := (15+45+65)/limit + 2; calls > want {
 				t.Errorf("%d batches were read, want at most %d: the young events are not searched", calls, want)
 			}

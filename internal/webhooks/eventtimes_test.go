@@ -11,13 +11,13 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestEventsByTime lists events by the time of their creation. The numbers have gaps, the replicas'
-// clocks differ by minutes, and two events have wrong dates. The lists have all events with right
-// dates.
+// TestEventsByTime lists events by the time of their creation. The numbers have gaps, the replicas' clocks differ by
+// minutes, and two events have wrong dates. The lists have all events with right dates.
 func TestEventsByTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -40,9 +40,7 @@ func TestEventsByTime(t *testing.T) {
 			}
 			for i := 0; i < n; i += 50 { // an event that is left out, because it was inserted before, leaves a gap
 				batch := append([]webhooks.Event{events[max(0, i-50)]}, events[i:i+50]...)
-				if err := s.Update(context.Background(), func(tx *db.Tx) error { return webhooks.InsertEvents(context.Background(), tx, batch) }); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, s.Update(context.Background(), func(tx *db.Tx) error { return webhooks.InsertEvents(context.Background(), tx, batch) }))
 			}
 		})
 		rapid.Check(t, func(t *rapid.T) {
@@ -56,9 +54,7 @@ func TestEventsByTime(t *testing.T) {
 				}
 			}
 			rows, err := webhooks.NewReader(s).Events(context.Background(), webhooks.EventFilter{Created: span, After: new(int64), Limit: n})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, r := range rows {
 				delete(want, r.ID)
 			}
@@ -69,8 +65,7 @@ func TestEventsByTime(t *testing.T) {
 	})
 }
 
-// TestEventsAreInsertedOnce inserts an event with the id of an existing event, in the same transaction
-// and in another.
+// TestEventsAreInsertedOnce inserts an event with the id of an existing event, in the same transaction and in another.
 func TestEventsAreInsertedOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

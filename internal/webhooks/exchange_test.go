@@ -20,6 +20,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -124,9 +125,7 @@ func TestTimeout(t *testing.T) {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
@@ -215,9 +214,7 @@ func TestErrorsAreRedacted(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	l := listen(t)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.Close())
 	for name, c := range map[string]struct{ url, err string }{
 		"refused":    {"http://" + l.Addr().String() + "/?token=hush", "connection refused"},
 		"no URL":     {"://hush", "the webhook URL cannot be read"},
@@ -355,17 +352,14 @@ func TestExcerptIsKept(t *testing.T) {
 	}
 }
 
-// TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be
-// decompressed.
+// TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be decompressed.
 func TestCompressedBodyIsNotInflated(t *testing.T) {
 	var member bytes.Buffer
 	z := gzip.NewWriter(&member)
 	if _, err := z.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, z.Close())
 	bomb := bytes.Repeat(member.Bytes(), 1024)
 	asked := make(chan string, 1)
 	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {

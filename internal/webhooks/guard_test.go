@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // public are addresses that anyone may reach.
@@ -85,13 +86,9 @@ type canary struct {
 func newCanary(t *testing.T) *canary {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := &canary{port: port}
 	done := make(chan struct{})
 	go func() {
@@ -158,9 +155,7 @@ func forms() []string {
 func nameServer(t *testing.T, answers func() []netip.Addr) *net.Resolver {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

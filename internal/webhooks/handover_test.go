@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -54,12 +55,10 @@ func (f *fresh) insert(t *testing.T, n int) []webhooks.Event {
 		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
 		Body: []byte("{}"), CreatedAt: invoice.Unix(1), DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
 	}}
-	if err := f.store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, f.store.Update(t.Context(), func(tx *db.Tx) error {
 		f.worker.LeaseEvents(events)
 		return webhooks.InsertEvents(t.Context(), tx, events)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return events
 }
 
@@ -77,8 +76,7 @@ func (f *fresh) insertLeased(t *testing.T) webhooks.Event {
 	}
 }
 
-// TestHandover checks that a fresh event of a healthy endpoint is posted without a lease
-// request.
+// TestHandover checks that a fresh event of a healthy endpoint is posted without a lease request.
 func TestHandover(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
@@ -103,9 +101,7 @@ func TestHandoverLost(t *testing.T) {
 		r := newReceiver(t, status(http.StatusOK))
 		f := startFresh(t, s, r.URL)
 		e := f.insertLeased(t)
-		if err := f.stop(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.stop())
 		next := newWorld(t, s, r.URL)
 		next.clock.Set(epoch.Add(15*time.Second - time.Millisecond))
 		next.start(t)
@@ -121,8 +117,7 @@ func TestHandoverLost(t *testing.T) {
 	})
 }
 
-// TestHandoverLate checks that an event is leased again if its commit took longer than its
-// lease.
+// TestHandoverLate checks that an event is leased again if its commit took longer than its lease.
 func TestHandoverLate(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
@@ -142,9 +137,7 @@ func TestHandoverWithAnotherWorker(t *testing.T) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		f.worker.Committed([]webhooks.Event{f.insertLeased(t)})
 		f.outcome(t)
-		if err := webhooks.NewTables(s).RegisterWorker(t.Context(), webhooks.Deliverer{ID: "another"}, epoch, epoch.Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, webhooks.NewTables(s).RegisterWorker(t.Context(), webhooks.Deliverer{ID: "another"}, epoch, epoch.Add(time.Minute)))
 		for n := range 3 {
 			events := f.insert(t, n)
 			if e := events[0]; e.LeaseID != "" || !e.LeaseUntil.IsZero() {
@@ -158,9 +151,8 @@ func TestHandoverWithAnotherWorker(t *testing.T) {
 	})
 }
 
-// TestHandoverKeepsLimits checks that leased inserts respect a merchant's limit of
-// deliveries in flight, and that events of an unknown endpoint are inserted without a
-// lease.
+// TestHandoverKeepsLimits checks that leased inserts respect a merchant's limit of deliveries in flight, and that
+// events of an unknown endpoint are inserted without a lease.
 func TestHandoverKeepsLimits(t *testing.T) {
 	const events, allowed = 40, 8
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

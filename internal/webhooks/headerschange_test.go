@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -44,9 +45,7 @@ func TestHeaders(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", step.name, err)
 			}
-			if diff := cmp.Diff(step.want, w.signing(t, id).Headers); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", step.name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(step.want, w.signing(t, id).Headers), "%s", step.name)
 			var names []string
 			for _, h := range step.want {
 				names = append(names, h.Name)
@@ -89,9 +88,7 @@ func TestHeadersStayAtTheirOrigin(t *testing.T) {
 			_, _, err := w.Put(t.Context(), id, webhooks.Settings{URL: url, Headers: headers})
 			return err
 		}
-		if err := put(at, []webhooks.HeaderChange{header("Authorization", "Bearer of-the-gateway"), header("X-Tenant", "cafe")}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, put(at, []webhooks.HeaderChange{header("Authorization", "Bearer of-the-gateway"), header("X-Tenant", "cafe")}))
 		for _, url := range []string{"https://other.example/", "http://10.0.0.1/", "https://cafe.example:8443/", "https://cafe.example./", "https://a.cafe.example/"} {
 			for _, c := range []struct {
 				headers     []webhooks.HeaderChange
@@ -117,9 +114,7 @@ func TestHeadersStayAtTheirOrigin(t *testing.T) {
 				t.Errorf("%s keeps the headers: %v", url, err)
 			}
 		}
-		if err := put("https://other.example/", []webhooks.HeaderChange{header("Authorization", "Bearer other")}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, put("https://other.example/", []webhooks.HeaderChange{header("Authorization", "Bearer other")}))
 		if got := w.signing(t, id).Headers; len(got) != 1 || got[0].Value != "Bearer other" {
 			t.Errorf("with values given again the headers are %v", got)
 		}
@@ -168,9 +163,7 @@ func TestHeadersAreSealed(t *testing.T) {
 			store := dbtest.Open(t, at)
 			old, newer := keyringtest.Key(t), keyringtest.Key(t)
 			w := &endpointWorld{db: store, now: time.Unix(start, 0)}
-			if err := w.openWith(t, access.NewKeyring(old)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.openWith(t, access.NewKeyring(old)))
 			v, _, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/", Headers: []webhooks.HeaderChange{header("X-Api-Key", "open-sesame")}})
 			if err != nil || !slices.Equal(v.Headers, []string{"X-Api-Key"}) {
 				t.Fatalf("%+v, %v", v, err)
@@ -190,9 +183,7 @@ func TestHeadersAreSealed(t *testing.T) {
 			if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != 2 {
 				t.Fatalf("resealed %d, %v; want the secret and the headers", n, err)
 			}
-			if err := w.openWith(t, access.NewKeyring(newer)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.openWith(t, access.NewKeyring(newer)))
 			if got := w.signing(t, "cafe").Headers; len(got) != 1 || got[0].Value != "open-sesame" {
 				t.Errorf("with the new key the headers are %v", got)
 			}

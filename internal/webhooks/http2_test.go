@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -80,13 +81,9 @@ func TestDeadConnection(t *testing.T) {
 	post := func() {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer resp.Body.Close() //nolint:errcheck // it was read
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != 2 {
 			t.Errorf("answered by %s, %v; want HTTP/2", resp.Proto, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -182,12 +183,10 @@ func TestRedeliveryAfterFailure(t *testing.T) {
 		number := o.Attempt.Number
 		again := epoch.Add(100 * time.Hour)
 		w.clock.Set(again)
-		if err := s.Update(t.Context(), func(tx *db.Tx) error {
+		expect.OK(t, s.Update(t.Context(), func(tx *db.Tx) error {
 			_, err := webhooks.Redeliver(t.Context(), tx, events[0].ID, again)
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		w.advance(again)
 		o = w.outcome(t)
 		next := o.NextDue.Sub(again)

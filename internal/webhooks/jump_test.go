@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -55,9 +56,7 @@ func TestClockJumps(t *testing.T) {
 			m := &machine{wall: epoch}
 			w := newWorld(t, s, r.URL)
 			c, err := db.OpenClock(t.Context(), db.ClockConfig{Store: s, Wall: m.Wall, Elapsed: m.Elapsed, Logger: w.Logger})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			w.Now, w.Schedule = m.Wall, c.Now
 			events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 			w.start(t)

@@ -11,11 +11,11 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestLanes checks that retries do not wait for first attempts, and first attempts not for
-// retries.
+// TestLanes checks that retries do not wait for first attempts, and first attempts not for retries.
 func TestLanes(t *testing.T) {
 	s := dbtest.Open(t, dbtest.SQLite(t))
 	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
@@ -23,9 +23,7 @@ func TestLanes(t *testing.T) {
 	w := newWorld(t, s, failing.URL)
 	w.start(t)
 	due := w.outcome(t).NextDue
-	if err := w.stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.stop())
 	dbtest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
 	dbtest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
 	release := make(chan struct{})
@@ -123,13 +121,9 @@ func TestMetrics(t *testing.T) {
 	w.start(t)
 	w.advance(w.outcome(t).NextDue)
 	w.outcome(t)
-	if err := w.stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.stop())
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -150,7 +144,5 @@ func TestMetrics(t *testing.T) {
 		"quittance_webhook_waiting_merchants":  0,
 	}
 	delete(got, "quittance_webhook_endpoints closed") // counted at the last resync, which was before or after the attempts
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "metrics")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -86,8 +87,6 @@ func TestAuditedChanges(t *testing.T) {
 			{Seq: 2, Action: access.ActionChainResume, Object: "base"},
 			{Seq: 3, MerchantID: "n", Action: access.ActionInvoiceVoid, Object: "inv_1"},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "")
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -41,8 +42,7 @@ type outcome struct {
 	DeliveryID string
 }
 
-// recorder is a store that sends each recorded outcome to a channel, and can be made to
-// fail.
+// recorder is a store that sends each recorded outcome to a channel, and can be made to fail.
 type recorder struct {
 	webhooks.Tables
 	outcomes chan outcome
@@ -102,9 +102,7 @@ type record struct {
 func recordOf(t *testing.T, s *db.DB, eventID string) record {
 	t.Helper()
 	r, attempts, err := webhooks.NewReader(s).EventRecord(t.Context(), eventID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return record{r.Status, r.Due, r.Finished, attempts}
 }
 
@@ -112,9 +110,7 @@ func recordOf(t *testing.T, s *db.DB, eventID string) record {
 func leaseOne(t *testing.T, s *db.DB, leaseID string, now, until time.Time) webhooks.Delivery {
 	t.Helper()
 	queues, err := webhooks.NewReader(s).Queues(t.Context(), webhooks.First)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	leased, err := webhooks.NewTables(s).LeaseDeliveries(t.Context(), webhooks.LeaseRequest{
 		LeaseID: leaseID, Now: now, Until: until, Lane: webhooks.First, Queues: queues,
 		Healthy: 1, Suspect: 1, PerMerchant: 1,

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -76,9 +77,7 @@ func (p partitioned) wantPartitions(want map[string]int) {
 		got[name] = n
 	}
 	rowtest.Must(p.t, rows.Err())
-	if diff := cmp.Diff(want, got); diff != "" {
-		p.t.Errorf("partitions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(p.t, cmp.Diff(want, got), "partitions")
 }
 
 // TestPartitionsOfAttempts makes partitions ahead, late and not at all, and drops them.
@@ -119,9 +118,8 @@ func TestPartitionsOfAttempts(t *testing.T) {
 	p.wantPartitions(map[string]int{"attempts_default": 3, "attempts_2600000": 1})
 }
 
-// TestPartitionWithFutureDate checks that an event created while a clock was ahead keeps only the
-// partition that ends with it, and that one created while a clock was behind does not drop a partition
-// of young events.
+// TestPartitionWithFutureDate checks that an event created while a clock was ahead keeps only the partition that ends
+// with it, and that one created while a clock was behind does not drop a partition of young events.
 func TestPartitionWithFutureDate(t *testing.T) {
 	t.Parallel()
 	p := newPartitioned(t)

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// receiver is a receiver with HTTPS and a certificate for example.com, and the headers that it
-// received.
+// receiver is a receiver with HTTPS and a certificate for example.com, and the headers that it received.
 type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -165,9 +165,7 @@ func TestProxy(t *testing.T) {
 	r := newReceiver(t)
 	p := newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK)
 	at, err := url.Parse(p.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := ClientConfig{Guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), CA: r.ca(), Proxy: at, lookup: hosts(t, map[string][]string{
 		"example.com": {"1.1.1.1", "2606:4700::1111"}, "inside.example.com": {"10.0.0.7"}, "both.example.com": {"1.1.1.1", "10.0.0.7"},
 	})}
@@ -203,9 +201,7 @@ const (
 func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
 	t.Helper()
 	at, err := url.Parse(proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	client := NewClient(ClientConfig{Guard: NewGuard(nil), Proxy: at, lookup: hosts(t, map[string][]string{"example.com": {"1.1.1.1"}})})
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -250,9 +246,7 @@ func TestProxyRefuses(t *testing.T) {
 func rawProxy(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var open sync.WaitGroup
 	open.Go(func() {
 		for {
@@ -347,8 +341,7 @@ func TestProxyDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestReceiverFailsBehindProxy has a receiver that fails after the proxy connected it: that is the
-// receiver's fault.
+// TestReceiverFailsBehindProxy has a receiver that fails after the proxy connected it: that is the receiver's fault.
 func TestReceiverFailsBehindProxy(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t) // with a certificate that the service does not know

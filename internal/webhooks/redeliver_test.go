@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -57,14 +58,11 @@ func TestRedelivered(t *testing.T) {
 			ID: events[0].DeliveryID, Seq: 1, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received", Body: events[0].Body,
 			Attempts: 1, PriorAttempts: 1, Due: rowtest.AtMS(now + 5), Deadline: rowtest.AtMS(now + 5).Add(webhooks.RetryWindow), Suspect: true,
 		}}
-		if diff := gocmp.Diff(want, lease(t, s, r)); diff != "" {
-			t.Errorf("leased (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, gocmp.Diff(want, lease(t, s, r)), "leased")
 	})
 }
 
-// TestRedeliverLocksInOrder checks that the breakers of all merchants are locked in one
-// order.
+// TestRedeliverLocksInOrder checks that the breakers of all merchants are locked in one order.
 func TestRedeliverLocksInOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -86,9 +84,7 @@ func TestRedeliverLocksInOrder(t *testing.T) {
 				}
 			}), seqs)
 		})
-		if diff := gocmp.Diff([][]any{{int64(1), "a", "b", "c", "d"}}, locked); diff != "" {
-			t.Errorf("breakers are changed in the order (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, gocmp.Diff([][]any{{int64(1), "a", "b", "c", "d"}}, locked), "breakers are changed in the order")
 		breakers, err := webhooks.NewReader(s).Breakers(t.Context(), merchants)
 		rowtest.Must(t, err)
 		for m, b := range breakers {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -66,9 +67,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 				total, calls := int64(0), 0
 				for f := (webhooks.RedeliverFilter{CreatedFrom: bound(test.from), CreatedTo: bound(test.to)}); ; calls++ {
 					n, next, err := webhooks.RedeliverManyOnce(t.Context(), s, f, time.Unix(base, 0), limit)
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, err)
 					total += n
 					if next == 0 {
 						break
@@ -79,9 +78,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 					f.After = next
 				}
 				pending, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{Delivery: webhooks.Pending, After: new(int64), Limit: 100})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				var got []int
 				for _, r := range pending {
 					got = append(got, slices.IndexFunc(events, func(e webhooks.Event) bool { return e.Seq == r.Seq }))

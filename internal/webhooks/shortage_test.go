@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -94,9 +95,7 @@ func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
 		}))
 		t.Cleanup(proxy.Close)
 		at, err := url.Parse(proxy.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		events := dbtest.Schedule(t, s, "a", 0, 1, time.Now().UnixMilli()-1)
 		w := newWorld(t, s, "https://1.1.1.1/")
 		w.Now = time.Now
@@ -115,8 +114,7 @@ func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreBounded checks the limit of open connections, and that idle ones are
-// closed to make room.
+// TestConnectionsAreBounded checks the limit of open connections, and that idle ones are closed to make room.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, idle = 5, 4
 	s := dbtest.Open(t, dbtest.SQLite(t))

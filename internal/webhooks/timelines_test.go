@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -42,15 +43,11 @@ func TestTimelines(t *testing.T) {
 				return err
 			})
 			want = append(want, webhooks.Timeline{Number: int64(len(want) + 1), ID: id, StartedAt: invoice.Unix(2000), LastSeq: 1, LastAudit: 2})
-			if diff := cmp.Diff(want[len(want)-1], started); diff != "" {
-				t.Errorf("the new timeline (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want[len(want)-1], started), "the new timeline")
 		}
 		got, err = webhooks.Timelines(ctx, s)
 		rowtest.Must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("all timelines (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "all timelines")
 	})
 }
 
@@ -64,9 +61,7 @@ func wantLogState(t *testing.T, s *db.DB, head, removed, before int64) {
 	if before != 0 {
 		want.RemovedBefore = invoice.Unix(before)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the state of the log (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "the state of the log")
 }
 
 // TestLogState asks without a timeline, and after a program of an older version removed events.
@@ -128,8 +123,6 @@ func TestTimelineOfAnOlderBackup(t *testing.T) {
 		got, err := webhooks.Timelines(t.Context(), s)
 		rowtest.Must(t, err)
 		want := []webhooks.Timeline{{Number: 1, ID: "tml_2_1", StartedAt: invoice.Unix(2000)}, {Number: 2, ID: "tml_2", StartedAt: invoice.Unix(2000), LastSeq: 3}}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -116,15 +117,13 @@ func TestWithoutEndpointForADay(t *testing.T) {
 		t.Errorf("the first event: %+v", rec)
 	}
 	configured.Store(true)
-	if err := s.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, s.Update(t.Context(), func(tx *db.Tx) error {
 		n, _, err := webhooks.RedeliverMany(t.Context(), tx, webhooks.RedeliverFilter{OnlyFailed: true}, day, events)
 		if n != events {
 			t.Errorf("%d are sent again", n)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	w.advance(day.Add(10 * time.Second))
 	for range events {
 		if o := w.outcome(t); o.Status != webhooks.Delivered || o.Attempt.Number != 1 {

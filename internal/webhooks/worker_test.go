@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
@@ -38,9 +39,7 @@ func TestDelivers(t *testing.T) {
 			"Content-Type": "application/json", "User-Agent": "Quittance", "X-Service-Event": "payment.received",
 			"X-Service-Delivery": events[0].DeliveryID, "X-Service-Timestamp": "1700000000", "Content-Length": strconv.Itoa(len(events[0].Body)),
 		}
-		if diff := cmp.Diff(want, header); diff != "" {
-			t.Errorf("headers (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, header), "headers")
 		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
 			t.Error(err)
 		}
@@ -48,9 +47,7 @@ func TestDelivers(t *testing.T) {
 			Status: webhooks.Delivered, Finished: epoch,
 			Attempts: []webhooks.Attempt{{Number: 1, Started: epoch, StatusCode: 204}},
 		}
-		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
-			t.Errorf("record (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)), "record")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -48,8 +49,7 @@ func startWithSlowLeases(t *testing.T, s *db.DB, url string) (f *fresh, release 
 	return f, release
 }
 
-// TestLeaseDelaysNoFreshEvent checks that fresh events of a healthy endpoint do not wait
-// for a blocked lease request.
+// TestLeaseDelaysNoFreshEvent checks that fresh events of a healthy endpoint do not wait for a blocked lease request.
 func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f, release := startWithSlowLeases(t, s, newReceiver(t, status(http.StatusOK)).URL)
@@ -84,8 +84,7 @@ func TestLeaseGivesWay(t *testing.T) {
 	})
 }
 
-// TestStopReleasesLateLeases checks that a stopping worker waits for its lease request,
-// and releases the leases.
+// TestStopReleasesLateLeases checks that a stopping worker waits for its lease request, and releases the leases.
 func TestStopReleasesLateLeases(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusOK))
@@ -93,9 +92,7 @@ func TestStopReleasesLateLeases(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { stopped <- f.stop() }()
 		release()
-		if err := receive(t, stopped, "the worker's end"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, receive(t, stopped, "the worker's end"))
 		if len(r.requests()) == 2 { // unless the worker had the leases before it stopped
 			if d := leaseOne(t, s, "next", epoch, epoch.Add(time.Second)); d.MerchantID != "slow" {
 				t.Errorf("leased a delivery of %s, want slow's", d.MerchantID)

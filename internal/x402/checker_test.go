@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -57,9 +58,7 @@ func (w *gaslessWorld) newChecker(network chain.Chain) *x402.Checker {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // create deploys a contract.

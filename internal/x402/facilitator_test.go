@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -128,9 +129,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 
 func (w *world) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 }
 
 func (w *world) CheckAuthorization(context.Context, string, invoice.Address, invoice.Authorization) (ledger.AuthorizationCheck, error) {

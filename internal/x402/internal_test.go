@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestWaiting has payers wait for a block: for one invoice, from one address, at one merchant, and everywhere. A payer
@@ -32,9 +33,7 @@ func TestWaiting(t *testing.T) {
 	}
 	one := waitingFor(from("203.0.113.1"), ledger.Authorization{InvoiceID: "inv_one", MerchantID: "acme"})
 	for range MaxWaitingForInvoice {
-		if err := w.Take(1, one...); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Take(1, one...))
 	}
 	if err := w.Take(1, one...); err == nil {
 		t.Error("more wait for one invoice than may")

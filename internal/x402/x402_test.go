@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -60,9 +61,7 @@ func requirements() x402.Requirements {
 func TestParseSignatureHeader(t *testing.T) {
 	t.Parallel()
 	p, err := x402.ParseSignatureHeader(header(payload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if p.Resource != "https://api.example.com/premium-data" {
 		t.Errorf("the resource is %q", p.Resource)
 	}
@@ -138,23 +137,17 @@ func TestHeaderLimit(t *testing.T) {
 func TestRequirementsJSON(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(requirements().JSON())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const want = `{"scheme":"exact","network":"eip155:84532","amount":"10000","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e",` +
 		`"payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"extra":{"assetTransferMethod":"eip3009","name":"USDC","version":"2"}}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("requirements (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, string(got)), "requirements")
 }
 
 // TestCheck changes the requirements, and expects the reason why the payload does not match them.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	p, err := x402.ParseSignatureHeader(header(payload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := (x402.Request{Payment: p, Requirements: requirements()}).Check(); err != nil {
 		t.Error(err)
 	}
@@ -208,9 +201,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if err == nil {
 			again, err := json.Marshal(map[string]any{"x402Version": 2, "accepted": p.Accepted.JSON(), "payload": json.RawMessage(payloadOf(p.Authorization))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			q, err := x402.ParseSignatureHeader(header(string(again)))
 			if err != nil && len(again) <= x402.MaxHeader/4*3 && p.Accepted.Domain.Name != "" && p.Accepted.Domain.Version != "" {
 				t.Fatalf("%q: written as %s: %v", text, again, err)

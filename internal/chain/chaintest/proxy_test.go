@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,9 +55,7 @@ func newWorldTimeout(t *testing.T, timeout time.Duration, faults ...chaintest.Fa
 	w.proxy = chaintest.NewProxy(t, w.chain.Serve(t), 7)
 	w.proxy.SetFaults(faults...)
 	e, err := chain.NewClient(chain.ClientConfig{URL: w.proxy.URL, Timeout: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(e.Close)
 	w.Client = e
 	return w
@@ -74,9 +73,7 @@ func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
 		hashes = append(hashes, invoice.Hash(b.Hash))
 	}
 	found, err := w.LogsOfBlocks(t.Context(), hashes, filter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var counts []int
 	for _, logs := range found {
 		counts = append(counts, len(logs))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // pair is our chain and an anvil that executes the same transactions in the same blocks.
@@ -70,18 +71,14 @@ func (p *pair) mineAnvil(timestamp uint64) {
 func (p *pair) seal() {
 	p.Helper()
 	at := p.c.head().Time + 2
-	if err := p.c.SealAt(p.Context(), time.Unix(int64(at), 0)); err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, p.c.SealAt(p.Context(), time.Unix(int64(at), 0)))
 	p.mineAnvil(at)
 }
 
 func (p *pair) encode(tx *types.Transaction) hexutil.Bytes {
 	p.Helper()
 	raw, err := tx.MarshalBinary()
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, err)
 	return raw
 }
 
@@ -89,9 +86,7 @@ func (p *pair) encode(tx *types.Transaction) hexutil.Bytes {
 func (p *pair) sign(from *ecdsa.PrivateKey, tx func(nonce uint64) types.TxData) *types.Transaction {
 	p.Helper()
 	signed, err := types.SignNewTx(from, types.LatestSignerForChainID(p.c.ChainID()), tx(p.nonces[from]))
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, err)
 	return signed
 }
 
@@ -220,9 +215,7 @@ func (p *pair) history() {
 	// Block 6: an account delegates to the token, and a created contract is destroyed.
 	delegation, err := types.SignSetCode(keys.Merchant, types.SetCodeAuthorization{
 		ChainID: *uint256.MustFromBig(p.c.ChainID()), Address: p.c.Token, Nonce: p.nonces[keys.Merchant]})
-	if err != nil {
-		p.Fatal(err)
-	}
+	expect.OK(p, err)
 	p.send(keys.Payer, func(nonce uint64) types.TxData {
 		return &types.SetCodeTx{ChainID: uint256.MustFromBig(p.c.ChainID()), Nonce: nonce, To: merchant, Gas: callGas,
 			GasTipCap: uint256.NewInt(params.GWei), GasFeeCap: uint256.NewInt(3 * params.GWei), AuthList: []types.SetCodeAuthorization{delegation}}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestHold(t *testing.T) {
@@ -35,17 +37,11 @@ func TestReorg(t *testing.T) {
 		c := start(t, Config{})
 		seal(t, c)
 		tx, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(7), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		seal(t, c)
 		was, err := c.Mined(t.Context(), tx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Reorg(t.Context(), 2, drop); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, c.Reorg(t.Context(), 2, drop))
 		if _, err := c.client.TransactionReceipt(t.Context(), tx); !errors.Is(err, ethereum.NotFound) {
 			t.Errorf("drop %t: the transaction's receipt is still there: %v", drop, err)
 		}
@@ -68,9 +64,7 @@ func TestRefuse(t *testing.T) {
 	c := start(t, Config{})
 	http, ws := c.RPCURL(), c.WSURL()
 	connected := dial(t, ws)
-	if err := c.Refuse(500 * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Refuse(500*time.Millisecond))
 	if err := c.Refuse(time.Second); !errors.Is(err, ErrRefusing) {
 		t.Errorf("a second call returned %v", err)
 	}
@@ -93,19 +87,13 @@ func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	said := make(lines, 100)
 	c := start(t, Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
 	http, ws := c.RPCURL(), c.WSURL()
-	if err := c.Refuse(time.Second); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Refuse(time.Second))
 	other, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(http, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for line := ""; !strings.Contains(line, "will retry"); {
 		line = <-said
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, other.Close())
 	wantOpenAgain(t, c, http, ws)
 }
 
@@ -131,17 +119,13 @@ func (l lines) Write(line []byte) (int, error) {
 
 // TestRefuseAndClose closes a chain that refuses requests.
 func TestRefuseAndClose(t *testing.T) {
-	if err := start(t, Config{}).Refuse(time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, start(t, Config{}).Refuse(time.Hour))
 }
 
 func dial(t *testing.T, url string) *ethclient.Client {
 	t.Helper()
 	client, err := ethclient.DialContext(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(client.Close)
 	return client
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -32,9 +33,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, conf Config) *Chain {
 	t.Helper()
 	c, err := Start(t.Context(), conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -45,31 +44,23 @@ func start(t *testing.T, conf Config) *Chain {
 
 func seal(t *testing.T, c *Chain) {
 	t.Helper()
-	if err := c.Seal(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Seal(t.Context()))
 }
 
 func balance(t *testing.T, c *Chain, of common.Address) int64 {
 	t.Helper()
 	b, err := c.Balance(t.Context(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b.Int64()
 }
 
 // succeed seals, and fails the test unless the transaction was mined successfully.
 func succeed(t *testing.T, c *Chain, hash common.Hash, err error) *types.Receipt {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	seal(t, c)
 	receipt, err := c.Mined(t.Context(), hash)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		t.Fatalf("transaction %s failed", hash)
 	}
@@ -86,9 +77,7 @@ func TestGenesisAndDeployment(t *testing.T) {
 	}
 	for _, key := range c.Keys.all() {
 		ether, err := c.Client().BalanceAt(t.Context(), Address(key), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if ether.Cmp(big.NewInt(1e18)) < 0 {
 			t.Errorf("%s has %s wei, want at least one ether for gas", Address(key), ether)
 		}
@@ -113,12 +102,8 @@ func TestLeastTip(t *testing.T) {
 		ChainID: c.ChainID(), GasTipCap: common.Big1, GasFeeCap: new(big.Int).Add(c.head().BaseFee, common.Big1),
 		Gas: callGas, To: &c.Token, Data: contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Client().SendTransaction(t.Context(), tx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, c.Client().SendTransaction(t.Context(), tx))
 	seal(t, c)
 	if got := balance(t, c, merchant); got != 3 {
 		t.Fatalf("merchant has %d minor units, want 3: a tip of 1 wei is never mined", got)
@@ -130,23 +115,17 @@ func TestLeastTip(t *testing.T) {
 func TestJSONRPC(t *testing.T) {
 	c := start(t, Config{})
 	overHTTP, err := ethclient.DialContext(t.Context(), c.RPCURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer overHTTP.Close()
 	if id, err := overHTTP.ChainID(t.Context()); err != nil || id.Cmp(c.ChainID()) != 0 {
 		t.Errorf("chain id over HTTP: %v, %v; want %v", id, err, c.ChainID())
 	}
 	overWS, err := ethclient.DialContext(t.Context(), c.WSURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer overWS.Close()
 	heads := make(chan *types.Header, 1)
 	subscription, err := overWS.SubscribeNewHead(t.Context(), heads)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer subscription.Unsubscribe()
 	seal(t, c)
 	select {
@@ -170,9 +149,7 @@ func TestPayments(t *testing.T) {
 	hash, err := c.SendToken(ctx, c.Keys.Payer, merchant, big.NewInt(5), []byte("trailing"))
 	succeed(t, c, hash, err)
 	tx, _, err := c.Client().TransactionByHash(ctx, hash)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if data := tx.Data(); string(data[len(data)-8:]) != "trailing" {
 		t.Errorf("calldata %x does not end in the trailing bytes", data)
 	}
@@ -218,9 +195,7 @@ func TestSendFromManyGoroutines(t *testing.T) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, group.Wait())
 	if got := balance(t, c, Address(c.Keys.Merchant)); got != senders*each {
 		t.Errorf("merchant has %d minor units, want %d", got, senders*each)
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestRestartKeepsTheWorld(t *testing.T) {
@@ -26,13 +28,9 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 	hash, err := first.SendToken(t.Context(), first.Keys.Payer, Address(first.Keys.Merchant), big.NewInt(5), nil)
 	succeed(t, first, hash, err)
 	head, endpoint := first.head().Hash(), first.RPCURL()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.Close())
 	at, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 
 	second := start(t, Config{DataDir: folder, RPCAddr: at.Host})
 	if second.RPCURL() != endpoint {
@@ -61,22 +59,14 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	used := t.TempDir()
 	running, err := url.Parse(start(t, Config{DataDir: used}).RPCURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	keyless := t.TempDir()
-	if err := start(t, Config{DataDir: keyless}).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(keyless, keysFile)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, start(t, Config{DataDir: keyless}).Close())
+	expect.OK(t, os.Remove(filepath.Join(keyless, keysFile)))
 	garbled := t.TempDir()
 	secret := strings.Repeat("5", 63) + "g"
 	file := fmt.Sprintf(`{"deployer": "0x%s"}`, secret)
-	if err := os.WriteFile(filepath.Join(garbled, keysFile), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(garbled, keysFile), []byte(file), 0o600))
 	for _, test := range []struct {
 		name string
 		conf Config
@@ -111,9 +101,7 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	folder := t.TempDir()
 	start(t, Config{DataDir: folder})
 	info, err := os.Stat(filepath.Join(folder, keysFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("keys have mode %o, want 600", info.Mode().Perm())
 	}
@@ -124,23 +112,17 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	folder := t.TempDir()
 	first := start(t, Config{DataDir: folder})
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.Close())
 	database := filepath.Join(folder, chainFolder, databaseFolder)
 	current := filepath.Join(database, "CURRENT")
-	if err := os.WriteFile(current, []byte("MANIF"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(current, []byte("MANIF"), 0o600))
 	if c, err := Start(t.Context(), Config{DataDir: folder}); err == nil {
 		t.Fatal(errors.Join(errors.New("started on a spoilt complete chain"), c.Close()))
 	}
 	if left, err := os.ReadFile(current); err != nil || string(left) != "MANIF" {
 		t.Fatalf("a complete chain's database was touched: %q, %v", left, err)
 	}
-	if err := os.Remove(filepath.Join(folder, chainFolder, completeFile)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(filepath.Join(folder, chainFolder, completeFile)))
 	second := start(t, Config{DataDir: folder})
 	requireWorld(t, second)
 	if second.Token != first.Token {
@@ -203,12 +185,8 @@ func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) 
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
 	lines, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, child.Start())
 	var sealedPayments []sealedPayment
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
 		var p sealedPayment
@@ -254,9 +232,7 @@ func TestExtraKilledWhileSealing(t *testing.T) {
 		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < sealedPayments[len(sealedPayments)-1].number-1 {
 			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, sealedPayments[len(sealedPayments)-1].number)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Close())
 	}
 }
 
@@ -274,9 +250,7 @@ func TestExtraKilledWhileStarting(t *testing.T) {
 				t.Fatalf("start after a kill: %v", err)
 			}
 			requireWorld(t, c)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.Close())
 		}
 	}
 }
@@ -284,9 +258,7 @@ func TestExtraKilledWhileStarting(t *testing.T) {
 func TestKeysComeFromTheRandomnessGiven(t *testing.T) {
 	seed := crypto.Keccak256([]byte("seed"))
 	first, err := newKeys(bytes.NewReader(bytes.Repeat(seed, 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !bytes.Equal(crypto.FromECDSA(first.Payer), seed) {
 		t.Error("the payer's key is not the randomness that was given")
 	}

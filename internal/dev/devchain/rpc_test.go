@@ -16,6 +16,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // ask calls a method of our chain over HTTP, and fails the test on an error.
@@ -40,9 +42,7 @@ func refused(t *testing.T, c *Chain, want, method string, args ...any) {
 func transfer(t *testing.T, c *Chain, amount int64) common.Hash {
 	t.Helper()
 	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(amount), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return hash
 }
 
@@ -63,9 +63,7 @@ func TestFilters(t *testing.T) {
 	tx := transfer(t, c, 5)
 	seal(t, c)
 	first := c.head().Hash()
-	if err := c.Reorg(t.Context(), 1, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Reorg(t.Context(), 1, false))
 	second := c.head().Hash()
 	seal(t, c)
 	third := c.head().Hash()
@@ -107,9 +105,7 @@ func TestFilterLimits(t *testing.T) {
 		})
 	}
 	id, err := install()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := range maxUnread {
 		collect(i)
 	}
@@ -137,24 +133,18 @@ func TestSubscriptions(t *testing.T) {
 	client := dial(t, c.WSURL())
 	logs := make(chan types.Log, 10)
 	ofLogs, err := client.SubscribeFilterLogs(t.Context(), ethereum.FilterQuery{Addresses: []common.Address{c.Token}}, logs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer ofLogs.Unsubscribe()
 	pending := make(chan common.Hash, 10)
 	ofPending, err := client.Client().EthSubscribe(t.Context(), pending, "newPendingTransactions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer ofPending.Unsubscribe()
 	tx := transfer(t, c, 5)
 	if got := <-pending; got != tx {
 		t.Errorf("transaction %s is reported, want %s", got, tx)
 	}
 	seal(t, c)
-	if err := c.Reorg(t.Context(), 1, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Reorg(t.Context(), 1, false))
 	for _, removed := range []bool{false, true} {
 		if got := <-logs; got.TxHash != tx || got.Removed != removed {
 			t.Errorf("log %+v is reported; want removed to be %t", got, removed)
@@ -184,9 +174,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 		{"127.0.0.1:" + port, "/", "https://attacker.example", true, http.StatusForbidden},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.RPCURL()+test.path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		request.Host = test.host
 		request.Header.Set("Content-Type", "application/json")
 		if test.websocket {
@@ -198,9 +186,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 			request.Header.Set("Origin", test.origin)
 		}
 		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if answer.StatusCode != test.want {
 			t.Errorf("%+v: the status is %d", test, answer.StatusCode)
 		}
@@ -214,9 +200,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 func TestPendingBlock(t *testing.T) {
 	c := start(t, Config{})
 	tx := transfer(t, c, 5)
-	if err := c.node.pool.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.node.pool.Sync())
 	block := ask[struct {
 		Number       string
 		Hash         *common.Hash
@@ -326,9 +310,7 @@ func TestCallFees(t *testing.T) {
 		`{"authorizationList":[]}`:                                         "EIP-7702 transaction cannot be used to create contract",
 	} {
 		var args callArgs
-		if err := json.Unmarshal([]byte(text), &args); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(text), &args))
 		msg, err := args.message(big.NewInt(10))
 		var got string
 		if err != nil {
@@ -346,9 +328,7 @@ func TestCallFees(t *testing.T) {
 func TestFilterEnds(t *testing.T) {
 	c := start(t, Config{})
 	id, err := c.watches.NewBlockFilter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c.watches.mu.Lock()
 	c.watches.filters[id].timer.Reset(time.Nanosecond)
 	c.watches.mu.Unlock()
@@ -364,9 +344,7 @@ func TestReceiptsAreNotAheadOfTheHead(t *testing.T) {
 	c := start(t, Config{})
 	nonce := func() uint64 {
 		n, err := c.client.NonceAt(t.Context(), Address(c.Keys.Payer), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return n
 	}
 	for range 200 {
@@ -384,9 +362,7 @@ func TestReceiptsAreNotAheadOfTheHead(t *testing.T) {
 		if n := nonce(); n != before+1 {
 			t.Errorf("after the transaction with nonce %d the next nonce is %d", before, n)
 		}
-		if err := <-sealed; err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, <-sealed)
 	}
 }
 

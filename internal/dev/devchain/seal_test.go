@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestSealAt(t *testing.T) {
@@ -22,9 +23,7 @@ func TestSealAt(t *testing.T) {
 	if err := c.SealAt(t.Context(), now); err == nil {
 		t.Error("SealAt accepted the parent's own time")
 	}
-	if err := c.SealAt(t.Context(), now.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.SealAt(t.Context(), now.Add(time.Hour)))
 	if got, want := c.head().Time, uint64(now.Add(time.Hour).Unix()); got != want {
 		t.Errorf("block is dated %d, want %d", got, want)
 	}
@@ -38,9 +37,7 @@ func TestSealAt(t *testing.T) {
 func tick(t testing.TB, c *Chain) uint64 {
 	t.Helper()
 	before := c.head().Number.Uint64()
-	if err := c.sealOnTime(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.sealOnTime(t.Context()))
 	return c.head().Number.Uint64() - before
 }
 
@@ -79,18 +76,14 @@ func TestPeriodicSealingHurriesForPayments(t *testing.T) {
 	tickUntilQuiet(t, c, &now)
 	now = now.Add(time.Second)
 	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(5), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 1 + FinalityDepth {
 		if tick(t, c) != 1 {
 			t.Fatal("no block, though a payment waits or is not final")
 		}
 	}
 	receipt, err := c.Mined(t.Context(), hash)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if final := c.node.blocks.CurrentFinalBlock().Number; receipt.BlockNumber.Cmp(final) != 0 {
 		t.Errorf("payment is in block %s, but %s is the newest final one", receipt.BlockNumber, final)
 	}
@@ -121,9 +114,7 @@ func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
 	for sealed := uint64(1); sealed > 0; { // until it is maxAhead
 		sealed = tick(t, c)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Close())
 	again := start(t, conf)
 	now = now.Add(maxAhead + time.Second)
 	if tick(t, again) != 1 {
@@ -140,16 +131,10 @@ func TestFork(t *testing.T) {
 
 	// The other branch uses the same nonce, so that the first transfer is invalid there.
 	nonce, err := c.Client().NonceAt(ctx, Address(c.Keys.Payer), new(big.Int).Sub(orphan.BlockNumber, common.Big1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	other, err := c.Sign(c.Keys.Payer, nonce, c.Token, contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Fork(ctx, 2, nil, []*types.Transaction{other}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, c.Fork(ctx, 2, nil, []*types.Transaction{other}, nil))
 	if got := balance(t, c, merchant); got != 3 {
 		t.Errorf("merchant has %d minor units after the fork, want 3", got)
 	}
@@ -157,9 +142,7 @@ func TestFork(t *testing.T) {
 		t.Error("the replaced transfer still has a receipt")
 	}
 	receipt, err := c.Mined(ctx, other.Hash())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if receipt.BlockNumber.Uint64() != orphan.BlockNumber.Uint64()+1 {
 		t.Errorf("the other transfer is in block %s, want the fork's second", receipt.BlockNumber)
 	}
@@ -175,9 +158,7 @@ func TestForkGivesTransactionsBackToThePool(t *testing.T) {
 			c := start(t, Config{})
 			hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(5), nil)
 			succeed(t, c, hash, err)
-			if err := c.Fork(t.Context(), 1, nil, nil); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, c.Fork(t.Context(), 1, nil, nil))
 			want := int64(5)
 			if drop {
 				c.DropPending()
@@ -203,9 +184,7 @@ func TestExtraForkManyTimes(t *testing.T) {
 		seal(t, c)
 	}
 	number := c.head().Number.Uint64()
-	if err := c.Fork(t.Context(), 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Fork(t.Context(), 10))
 	if got := c.head().Number.Uint64(); got != number-10 {
 		t.Errorf("head is %d after stepping back by 10 from %d", got, number)
 	}
@@ -221,9 +200,7 @@ func TestFinalityTags(t *testing.T) {
 	}
 	for _, tag := range []rpc.BlockNumber{rpc.SafeBlockNumber, rpc.FinalizedBlockNumber} {
 		header, err := c.Client().HeaderByNumber(t.Context(), big.NewInt(int64(tag)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got, want := header.Number.Uint64(), c.head().Number.Uint64()-FinalityDepth; got != want {
 			t.Errorf("%s is block %d, want %d", tag, got, want)
 		}

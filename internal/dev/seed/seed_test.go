@@ -16,14 +16,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 func config(n int) seed.Config {
@@ -140,8 +139,7 @@ func checkInvoices(t *testing.T, s *db.DB, page []invoice.Invoice) {
 	}
 }
 
-// checkEvents checks that events are numbered in the order of their times, and are not older
-// than KeepEvents.
+// checkEvents checks that events are numbered in the order of their times, and are not older than KeepEvents.
 func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 	t.Helper()
 	var before time.Time
@@ -223,8 +221,7 @@ func TestInterruptedLoad(t *testing.T) {
 	}
 }
 
-// TestLoadDoesNotWaitForServices checks that a load gives up when another connection uses a
-// table.
+// TestLoadDoesNotWaitForServices checks that a load gives up when another connection uses a table.
 func TestLoadDoesNotWaitForServices(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)

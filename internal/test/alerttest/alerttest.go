@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -20,9 +21,7 @@ func Promtool(t testing.TB) string {
 	t.Helper()
 	testdeps.Extra(t, "promtool")
 	path, err := testdeps.Unpacked(t.Context(), "alerttest", "prometheus", "promtool")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return path
 }
 
@@ -32,9 +31,8 @@ var rules = testdeps.Repo("deploy/observability/alerts.yml")
 // sample is a line of metrics in Prometheus' text format.
 var sample = regexp.MustCompile(`(?m)^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([-+.0-9eE]+)$`)
 
-// Fire checks that exactly the given alerts fire at some time in the first hour or so after a service
-// begins to export the metrics, in Prometheus' text format. Counters rise from 0 in its sixth minute;
-// all other values stay.
+// Fire checks that exactly the given alerts fire at some time in the first hour or so after a service begins to export
+// the metrics, in Prometheus' text format. Counters rise from 0 in its sixth minute; all other values stay.
 func Fire(t testing.TB, metrics string, alerts ...string) {
 	t.Helper()
 	var series, want strings.Builder
@@ -70,13 +68,9 @@ tests:
     exp_samples:%s
 `
 	path, err := filepath.Abs(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := filepath.Join(t.TempDir(), "test.yml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, form, quote(path), &series, &want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, fmt.Appendf(nil, form, quote(path), &series, &want), 0o600))
 	if out, err := exec.CommandContext(t.Context(), Promtool(t), "test", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

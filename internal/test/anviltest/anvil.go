@@ -29,8 +29,7 @@ const (
 
 // Options are the options of a node.
 type Options struct {
-	// BlockTime is the time between blocks, in whole seconds. 0 mines each transaction at
-	// once, and nothing else.
+	// BlockTime is the time between blocks, in whole seconds. 0 mines each transaction at once, and nothing else.
 	BlockTime time.Duration
 	// ChainID is the EIP-155 id of the chain; 0 means the constant ChainID.
 	ChainID int
@@ -51,8 +50,7 @@ type Anvil struct {
 	dir  string
 }
 
-// Start runs a node until the test ends. The test fails if anvil or cast can neither be
-// found nor installed.
+// Start runs a node until the test ends. The test fails if anvil or cast can neither be found nor installed.
 func Start(tb testing.TB, o Options) *Anvil {
 	tb.Helper()
 	testdeps.Extra(tb, "anvil")
@@ -157,8 +155,7 @@ type Receipt struct {
 	Contract string `json:"contractAddress"` // created contract, if any
 }
 
-// Send runs cast send with args, from an account, and returns the receipt. The test
-// fails if the transaction fails.
+// Send runs cast send with args, from an account, and returns the receipt. The test fails if the transaction fails.
 func (a *Anvil) Send(tb testing.TB, from Account, args ...string) Receipt {
 	tb.Helper()
 	text := a.Cast(tb, append([]string{"send", "--json", "--private-key", from.Key}, args...)...)

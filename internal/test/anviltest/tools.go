@@ -23,8 +23,7 @@ const installTimeout = 5 * time.Minute
 // tools are the paths of the programs.
 type tools struct{ anvil, cast string }
 
-// findTools finds or installs the programs at the first call. It prints the error once,
-// instead of in each test.
+// findTools finds or installs the programs at the first call. It prints the error once, instead of in each test.
 var findTools = sync.OnceValues(func() (tools, error) {
 	found, err := find()
 	if err != nil {

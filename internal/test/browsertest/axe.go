@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -22,13 +23,9 @@ func (p *Page) Axe(web string) {
 func (p *Page) Violations(web string) (found []string) {
 	p.t.Helper()
 	modules, err := testdeps.NodeModules(p.t.Context(), "browsertest", web)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	source, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	p.Eval("void (() => {"+string(source)+"\n})()", nil)
 	var violations []struct {
 		ID    string

@@ -36,9 +36,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// chromium returns the context of the running chromium, which it starts at the first call. The
-// headless shell is chromium without its user interface, at half the CPU time; if it is not available,
-// chromium is used.
+// chromium returns the context of the running chromium, which it starts at the first call. The headless shell is
+// chromium without its user interface, at half the CPU time; if it is not available, chromium is used.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
 	testdeps.Extra(t, "chromium")

@@ -7,11 +7,12 @@ import (
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// provider is the script of a wallet in the page. It passes requests to Go by a binding, which makes
-// no network request. Each document has its own generation, so that the answer to a request of an
-// earlier document is dropped.
+// provider is the script of a wallet in the page. It passes requests to Go by a binding, which makes no network
+// request. Each document has its own generation, so that the answer to a request of an earlier document is dropped.
 const provider = `(() => {
 	const wallet = %s;
 	const waiting = new Map(), listeners = new Map();
@@ -51,23 +52,18 @@ func (p *Page) inject(w *Wallet, i int) {
 	p.t.Helper()
 	name := binding(i)
 	described, err := json.Marshal(map[string]any{"name": w.Name, "rdns": w.RDNS, "icon": w.Icon, "injected": w.Injected, "binding": name})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	err = chromedp.Listen(p.ctx, func(event any) {
 		if called, ok := event.(*runtime.EventBindingCalled); ok && called.Name == name {
 			go p.answer(w, name, called.Payload) // the listener must not block
 		}
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	call(p, runtime.AddBinding, runtime.AddBindingParams{Name: name})
 	p.onNewDocument(fmt.Sprintf(provider, described))
 }
 
-// answer sends the wallet's answer to a request. The page may be closed or have another document by
-// then.
+// answer sends the wallet's answer to a request. The page may be closed or have another document by then.
 func (p *Page) answer(w *Wallet, name, payload string) {
 	var request struct {
 		ID     string            `json:"id"`
@@ -103,8 +99,6 @@ var ErrNoAnswer = errors.New("the wallet does not answer")
 func (p *Page) Emit(wallet int, event string, value any) {
 	p.t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	p.Eval(fmt.Sprintf("void window.emit_%s(%q, %s)", binding(wallet), event, text), nil)
 }

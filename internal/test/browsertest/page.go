@@ -21,6 +21,8 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // Patience bounds a wait for a page.
@@ -216,9 +218,7 @@ func (p *Page) Go(url string) {
 func (p *Page) SetCookies(of string, jar http.CookieJar) {
 	p.t.Helper()
 	u, err := url.Parse(of)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	for _, c := range jar.Cookies(u) {
 		call(p, network.SetCookie, network.SetCookieParams{URL: of, Name: c.Name, Value: c.Value})
 	}
@@ -340,9 +340,7 @@ func (p *Page) Screenshot(file string) {
 	p.t.Helper()
 	const best = 100
 	image := run(p, chromedp.FullScreenshot(best))
-	if err := os.WriteFile(file, image, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, os.WriteFile(file, image, 0o600))
 }
 
 // printed is the number of pages in a PDF of chromium's.
@@ -363,9 +361,7 @@ func (p *Page) PrintedPages() int {
 		p.t.Fatalf("browsertest: a PDF of %d bytes says nothing of its pages", len(made.Data))
 	}
 	n, err := strconv.Atoi(string(count[1]))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	return n
 }
 
@@ -378,14 +374,11 @@ func (p *Page) LargestPaint() time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// Step presses the first button of a list that a part of the page has, and reports whether a condition
-// was true before.
+// Step presses the first button of a list that a part of the page has, and reports whether a condition was true before.
 func (p *Page) Step(selector string, buttons []string, until string) (done bool) {
 	p.t.Helper()
 	names, err := json.Marshal(buttons)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	p.Eval(fmt.Sprintf(`(() => {
 		if (%s) return true;
 		const all = [...document.querySelectorAll(%q + " button")].filter((b) => b.checkVisibility() && !b.disabled);

@@ -21,6 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // RPCError is a wallet's error.
@@ -61,8 +62,7 @@ type Wallet struct {
 	node    *rpc.Client // of the chain, for the page's reads
 	calls   []Call
 	account *ContractAccount
-	// answer, if set, answers requests instead; handled is false for requests that it leaves to the
-	// wallet.
+	// answer, if set, answers requests instead; handled is false for requests that it leaves to the wallet.
 	answer func(Call) (result any, handled bool, err error)
 }
 
@@ -79,9 +79,7 @@ type ContractAccount struct {
 func NewWallet(t testing.TB, w *World, name string, keys ...*ecdsa.PrivateKey) *Wallet {
 	t.Helper()
 	node, err := rpc.DialContext(t.Context(), w.Info.Chain.RPCURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(node.Close)
 	const icon = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><path fill='%23e76f51' d='M0 0h1v1H0z'/></svg>"
 	return &Wallet{Name: name, RDNS: "example." + name, Icon: icon, keys: keys, chainID: w.Info.Chain.ChainID, chain: w.Node, node: node}
@@ -115,8 +113,7 @@ func (w *Wallet) SetChainID(id uint64) {
 	w.chainID = id
 }
 
-// Answer makes a function answer requests; handled is false for requests that it leaves to the wallet.
-// nil ends that.
+// Answer makes a function answer requests; handled is false for requests that it leaves to the wallet. nil ends that.
 func (w *Wallet) Answer(answer func(Call) (result any, handled bool, err error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // World is a development world in the test's process.
@@ -59,9 +60,7 @@ func Start(t testing.TB, o WorldOptions) *World {
 	select {
 	case started := <-ready:
 		api, err := client.New(started.Info.BaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return &World{Info: started.Info, Node: started.Node, Client: api, t: t}
 	case err := <-ended:
 		t.Fatalf("browsertest: the world has ended: %v", err)
@@ -86,9 +85,7 @@ func (w *World) Invoice(amount string, change func(*apitypes.CreateInvoiceReques
 		change(&request)
 	}
 	made, err := w.Client.CreateInvoice(w.t.Context(), request)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return made
 }
 
@@ -96,9 +93,7 @@ func (w *World) Invoice(amount string, change func(*apitypes.CreateInvoiceReques
 func (w *World) Read(id string) apitypes.Invoice {
 	w.t.Helper()
 	inv, err := w.Client.Invoice(w.t.Context(), id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return inv
 }
 
@@ -106,24 +101,19 @@ func (w *World) Read(id string) apitypes.Invoice {
 func (w *World) NewAccount(tokens int64, gas bool) *ecdsa.PrivateKey {
 	w.t.Helper()
 	key, err := crypto.GenerateKey()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	w.Fund(crypto.PubkeyToAddress(key.PublicKey), tokens, gas)
 	return key
 }
 
-// Fund sends minor units of the token and, with gas, some ether to an account, and waits
-// until they are there.
+// Fund sends minor units of the token and, with gas, some ether to an account, and waits until they are there.
 func (w *World) Fund(to common.Address, tokens int64, gas bool) {
 	w.t.Helper()
 	mined := func(hash common.Hash, err error) {
 		if err == nil {
 			_, err = w.Node.Mined(w.t.Context(), hash)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, err)
 	}
 	if gas {
 		mined(w.Node.SendCoins(w.t.Context(), w.Node.Keys.Payer, to, big.NewInt(params.Ether)))
@@ -137,8 +127,6 @@ func (w *World) Fund(to common.Address, tokens int64, gas bool) {
 func (w *World) Balance(of string) *big.Int {
 	w.t.Helper()
 	n, err := w.Node.Balance(w.t.Context(), common.HexToAddress(of))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return n
 }

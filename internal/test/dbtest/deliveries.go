@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -36,9 +37,7 @@ func Schedule(tb testing.TB, s *db.DB, merchant string, first, n int, dueMS int6
 		}
 	}
 	before, err := webhooks.NewReader(s).LastSeq(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	err = s.Update(tb.Context(), func(tx *db.Tx) error {
 		settlement := access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: merchant}
 		if err := access.InsertSettlementAddresses(tb.Context(), tx, []access.SettlementAddress{settlement}, invoice.Unix(1)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -55,9 +56,7 @@ func databases(sqlite, postgres func(testing.TB) string) map[string]func(testing
 func SQLite(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp(testdeps.MemoryDir(), "quittance-sqlite-") //nolint:usetesting // in memory
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Error(err)
@@ -82,9 +81,7 @@ func Open(tb testing.TB, url string) *db.DB {
 		copySchema(tb, path)
 	}
 	s, err := db.Open(tb.Context(), url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Errorf("close the store: %v", err)
@@ -104,9 +101,7 @@ func copySchema(tb testing.TB, path string) {
 	if err != nil {
 		tb.Fatalf("dbtest: make a database with the schema: %v", err)
 	}
-	if err := os.WriteFile(path, schema, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, os.WriteFile(path, schema, 0o600))
 }
 
 // sqliteSchema returns the file of a SQLite database that has only the schema.

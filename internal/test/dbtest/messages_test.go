@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestMessages counts statements in a stream that arrives in pieces of each size.
@@ -40,13 +42,9 @@ func TestMessages(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	proxy, through, err := StartProxy(t.Context(), Postgres(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	conn, err := pgx.Connect(t.Context(), through)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(conn.Close(context.Background()), proxy.Close()); err != nil {
 			t.Error(err)
@@ -54,9 +52,7 @@ func TestTurns(t *testing.T) {
 	})
 	turns := func(do func() error) int64 {
 		before := proxy.Turns()
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, do())
 		return proxy.Turns() - before
 	}
 	if n := turns(func() error { return conn.Ping(t.Context()) }); n != 0 {

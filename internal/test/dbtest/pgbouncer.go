@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -35,17 +36,11 @@ func PgBouncer(tb testing.TB, target string) string {
 	ctx, cancel := context.WithTimeout(tb.Context(), sharedTimeout)
 	defer cancel()
 	program, err := testdeps.Program(ctx, "dbtest", "pgbouncer")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	srv, err := findServerLocked(ctx)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	dir, err := srv.mkdirTemp(tempDir())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Error(err)

@@ -20,15 +20,13 @@ import (
 
 // Limits of a cluster that this package starts.
 const (
-	// maxConnections is the server's max_connections: several test binaries,
-	// each with a few pools, share one cluster.
+	// maxConnections is the server's max_connections: several test binaries, each with a few pools, share one cluster.
 	maxConnections = 200
 	// startAttempts is how many ports are tried before a start is given up: another process may take a
 	// free port before the server listens on it.
 	startAttempts = 5
-	// firstPort and lastPort bound the ports used. They are below the range from which Linux takes ports
-	// of outgoing connections (32768 and up), so that the port of a stopped server stays free until its
-	// Restart.
+	// firstPort and lastPort bound the ports used. They are below the range from which Linux takes ports of outgoing
+	// connections (32768 and up), so that the port of a stopped server stays free until its Restart.
 	firstPort, lastPort = 20000, 31999
 	// logTail is how many bytes of the server's log an error quotes.
 	logTail = 2000
@@ -131,8 +129,7 @@ func (c *Cluster) Kill(ctx context.Context) error {
 	return c.pgCtl(ctx, "stop", "-m", "immediate")
 }
 
-// Restart starts the server again, on the same port and data, after Kill. It first shuts down a server
-// that still runs.
+// Restart starts the server again, on the same port and data, after Kill. It first shuts down a server that still runs.
 func (c *Cluster) Restart(ctx context.Context) error {
 	if c.running(ctx) {
 		if err := c.pgCtl(ctx, "stop", "-m", "fast"); err != nil {
@@ -207,9 +204,8 @@ func (c *Cluster) pgCtl(ctx context.Context, action string, args ...string) erro
 	return nil
 }
 
-// hireJanitor starts the process that outlives this one to clean up: it waits until no process holds
-// the users lock, stops the server and removes its files. The kernel also releases the lock of a
-// process that was killed.
+// hireJanitor starts the process that outlives this one to clean up: it waits until no process holds the users lock,
+// stops the server and removes its files. The kernel also releases the lock of a process that was killed.
 func (c *Cluster) hireJanitor() (err error) {
 	const script = `
 		"$1" --exclusive 3 || exit
@@ -227,8 +223,7 @@ func (c *Cluster) hireJanitor() (err error) {
 	defer func() { err = errors.Join(err, users.Close()) }()
 	cmd := c.server.system("sh", "-c", script, "janitor", flock, c.Bin("pg_ctl"), c.dir)
 	cmd.ExtraFiles = []*os.File{users} // its file descriptor 3
-	// A separate session: Ctrl-C on the terminal ends the tests, but not the process that cleans up after
-	// them.
+	// A separate session: Ctrl-C on the terminal ends the tests, but not the process that cleans up after them.
 	cmd.SysProcAttr.Setsid = true
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the process that removes the cluster: %w", err)

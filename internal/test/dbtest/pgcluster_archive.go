@@ -30,8 +30,7 @@ func (c *Cluster) archiving() []string {
 	return []string{"archive_mode=on", fmt.Sprintf(command, c.archive())}
 }
 
-// BaseBackup copies the files of a cluster with Options.Archive, using pg_basebackup. Stop removes the
-// copy.
+// BaseBackup copies the files of a cluster with Options.Archive, using pg_basebackup. Stop removes the copy.
 func (c *Cluster) BaseBackup(ctx context.Context) (BaseBackup, error) {
 	b := BaseBackup{of: c, dir: filepath.Join(c.dir, "backup-"+rand.Text())}
 	out, err := c.server.command(ctx, "pg_basebackup", "--pgdata", b.dir, "--dbname", c.DSN("postgres"),

@@ -20,8 +20,7 @@ import (
 // minMajor is the oldest PostgreSQL that Quittance supports.
 const minMajor = 15
 
-// debianBinDirs matches the folders of the servers that Debian packages; only
-// the client programs are on PATH there.
+// debianBinDirs matches the folders of the servers that Debian packages; only the client programs are on PATH there.
 const debianBinDirs = "/usr/lib/postgresql/*/bin"
 
 // server is an installation of PostgreSQL and the user who may run it.
@@ -32,9 +31,8 @@ type server struct {
 	cred *syscall.Credential
 }
 
-// findServer returns the newest usable installation, of those in folders that
-// match the pattern binDirs and the one on PATH. Without a usable one it installs
-// Debian's, if testdeps.MayInstall allows it.
+// findServer returns the newest usable installation, of those in folders that match the pattern binDirs and the one on
+// PATH. Without a usable one it installs Debian's, if testdeps.MayInstall allows it.
 func findServer(ctx context.Context, binDirs string) (server, error) {
 	dir, err := newestBinDir(ctx, binDirs)
 	if err != nil {
@@ -61,8 +59,7 @@ func findServer(ctx context.Context, binDirs string) (server, error) {
 	return server{binDir: dir, cred: cred}, err
 }
 
-// newestBinDir returns the folder of the newest server, or "" if
-// all are too old.
+// newestBinDir returns the folder of the newest server, or "" if all are too old.
 func newestBinDir(ctx context.Context, pattern string) (string, error) {
 	dirs, err := filepath.Glob(pattern)
 	if err != nil {
@@ -86,8 +83,7 @@ func newestBinDir(ctx context.Context, pattern string) (string, error) {
 	return best, ctx.Err()
 }
 
-// majorVersion reads "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)" as
-// 15, and anything else as 0.
+// majorVersion reads "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)" as 15, and anything else as 0.
 func majorVersion(text string) int {
 	_, version, _ := strings.Cut(text, "(PostgreSQL) ")
 	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
@@ -157,8 +153,7 @@ func (s server) mkdirTemp(parent string) (string, error) {
 	return dir, nil
 }
 
-// tempDir is the folder for clusters. Root's own TMPDIR may be closed to the
-// user postgres.
+// tempDir is the folder for clusters. Root's own TMPDIR may be closed to the user postgres.
 func tempDir() string {
 	if os.Geteuid() == 0 {
 		return "/tmp"

@@ -23,8 +23,7 @@ const (
 	// serverEnv names the variable with the URL of a server to use instead of
 	// starting one. Its user must be allowed to create databases.
 	serverEnv = "QUITTANCE_TEST_POSTGRES"
-	// sharedTimeout bounds how long a test binary waits for the shared
-	// cluster, an installation of PostgreSQL included.
+	// sharedTimeout bounds how long a test binary waits for the shared cluster, an installation of PostgreSQL included.
 	sharedTimeout = 5 * time.Minute
 	// adminTimeout bounds the creation and the removal of one database.
 	adminTimeout = time.Minute
@@ -86,8 +85,7 @@ type host struct {
 	cluster *Cluster
 }
 
-// sharedHost calls findHost once for the process. It prints the error, which all tests would repeat
-// otherwise.
+// sharedHost calls findHost once for the process. It prints the error, which all tests would repeat otherwise.
 var sharedHost = sync.OnceValues(func() (host, error) {
 	h, err := findHost()
 	if err != nil {
@@ -185,8 +183,7 @@ func startShared(ctx context.Context, srv server, users *os.File, path string) (
 	return fresh, nil
 }
 
-// removeStale stops the cluster that is published at path, if any, and removes
-// its files.
+// removeStale stops the cluster that is published at path, if any, and removes its files.
 func removeStale(ctx context.Context, srv server, path string) error {
 	c, err := readCluster(srv, path)
 	if err != nil || c == nil {

@@ -27,8 +27,7 @@ func StartStandby(ctx context.Context, primary *Cluster) (*Cluster, error) {
 	return c, nil
 }
 
-// StartReplica starts a standby that commits of the primary do not wait for. The caller ends it
-// with Stop.
+// StartReplica starts a standby that commits of the primary do not wait for. The caller ends it with Stop.
 func StartReplica(ctx context.Context, primary *Cluster) (*Cluster, error) {
 	c, err := newCluster(ctx, Options{Fsync: primary.fsync})
 	if err != nil {
@@ -43,8 +42,7 @@ func StartReplica(ctx context.Context, primary *Cluster) (*Cluster, error) {
 	return c, nil
 }
 
-// Follow makes a cluster that was killed the synchronous standby of another one, on
-// its former port.
+// Follow makes a cluster that was killed the synchronous standby of another one, on its former port.
 func (c *Cluster) Follow(ctx context.Context, primary *Cluster) error {
 	if err := os.RemoveAll(c.data()); err != nil {
 		return fmt.Errorf("remove the data of a former primary: %w", err)
@@ -122,8 +120,7 @@ func (c *Cluster) awaitStandby(ctx context.Context) error {
 			return fmt.Errorf("wait for the standby: %w", err)
 		}
 	}
-	// Commits wait once the checkpointer has read the setting, which it does
-	// before a checkpoint.
+	// Commits wait once the checkpointer has read the setting, which it does before a checkpoint.
 	if _, err := conn.Exec(ctx, "CHECKPOINT"); err != nil {
 		return fmt.Errorf("wait for the checkpointer: %w", err)
 	}

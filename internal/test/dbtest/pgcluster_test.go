@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // connect opens a connection and closes it when the test ends.
 func connect(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	// The server may have stopped, so the error of Close does not matter.
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
@@ -59,9 +59,7 @@ func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
 			dsn := Postgres(t)
 			dsns = append(dsns, dsn)
 			conn, err := pgx.Connect(t.Context(), dsn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if n := query[int](t, conn, tables); n != 0 {
 				t.Errorf("a new database holds %d tables, want 0", n)
 			}
@@ -84,9 +82,7 @@ func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
 func TestExtraClusterWithoutFsync(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
@@ -98,9 +94,7 @@ func TestExtraClusterWithoutFsync(t *testing.T) {
 	}
 	// Sorted by bytes it would be B, a; the tests use the collation of production servers.
 	rows, err := conn.Query(t.Context(), `SELECT x FROM (VALUES ('B'), ('a')) AS v (x) ORDER BY x`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || !slices.Equal(got, []string{"a", "B"}) {
 		t.Errorf("sorted text = %v, %v, want [a B]", got, err)
 	}

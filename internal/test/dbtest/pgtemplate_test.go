@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestMigratedPostgres changes a database with the schema, and makes another one, which has only the
-// schema.
+// TestMigratedPostgres changes a database with the schema, and makes another one, which has only the schema.
 func TestMigratedPostgres(t *testing.T) {
 	t.Parallel()
 	if _, err := connect(t, MigratedPostgres(t)).Exec(t.Context(), "CREATE TABLE first ()"); err != nil {
@@ -32,8 +33,6 @@ func TestPostgresIsEmpty(t *testing.T) {
 // scan returns the text that a query returns.
 func scan(t *testing.T, url, query string) (text string) {
 	t.Helper()
-	if err := connect(t, url).QueryRow(t.Context(), query, pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, connect(t, url).QueryRow(t.Context(), query, pgx.QueryExecModeSimpleProtocol).Scan(&text))
 	return text
 }

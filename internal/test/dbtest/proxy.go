@@ -69,8 +69,7 @@ func StartProxy(ctx context.Context, target string, roundTrip time.Duration) (*P
 // SetRoundTrip makes a round trip take d longer than without the proxy, from now on.
 func (p *Proxy) SetRoundTrip(d time.Duration) { p.delay.Store(int64(d / 2)) }
 
-// Lose makes the connections that exist now half-open and returns how many
-// there were. Later ones work.
+// Lose makes the connections that exist now half-open and returns how many there were. Later ones work.
 func (p *Proxy) Lose(how Loss) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +180,7 @@ func (l *link) close() {
 	}
 }
 
-// lossy writes to an end of a link until that is lost, and discards from then
-// on.
+// lossy writes to an end of a link until that is lost, and discards from then on.
 type lossy struct {
 	proxy *Proxy
 	link  *link

@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -31,9 +32,7 @@ func SQL(tb testing.TB, url string) *DB {
 		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
 	conn, err := sql.Open(driver, source)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			tb.Error(err)
@@ -42,8 +41,7 @@ func SQL(tb testing.TB, url string) *DB {
 	return conn
 }
 
-// Events returns the merchant's events in the order of their ids, whether
-// they have a delivery or not.
+// Events returns the merchant's events in the order of their ids, whether they have a delivery or not.
 func Events(tb testing.TB, conn *DB, merchant string) []webhooks.Event {
 	tb.Helper()
 	return rows(tb, conn, func(row *sql.Rows) (e webhooks.Event, err error) {
@@ -77,26 +75,19 @@ func Intents(tb testing.TB, conn *DB, invoiceID string) []IntentRow {
 func rows[T any](tb testing.TB, conn *DB, scan func(*sql.Rows) (T, error), query string, args ...any) []T {
 	tb.Helper()
 	found, err := conn.QueryContext(tb.Context(), query, args...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	defer found.Close() //nolint:errcheck // Err below returns the error
 	var all []T
 	for found.Next() {
 		v, err := scan(found)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, err)
 		all = append(all, v)
 	}
-	if err := found.Err(); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, found.Err())
 	return all
 }
 
-// Find returns the columns, such as events.body, of all tables that contain a text in some row, in
-// order.
+// Find returns the columns, such as events.body, of all tables that contain a text in some row, in order.
 func Find(tb testing.TB, conn *DB, text string) []string {
 	tb.Helper()
 	name := func(row *sql.Rows) (name string, err error) {

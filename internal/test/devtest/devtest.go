@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // patience bounds a wait for the world.
@@ -57,9 +58,7 @@ func Start(t testing.TB) *World {
 	if err == nil {
 		w.Operator, err = client.New(w.Info.BaseURL)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return w
 }
 
@@ -69,8 +68,7 @@ type Merchant struct {
 	Secret string // of the endpoint
 }
 
-// Merchant creates a merchant with a random settlement address, whose events are posted to
-// a URL.
+// Merchant creates a merchant with a random settlement address, whose events are posted to a URL.
 func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	t.Helper()
 	account := make([]byte, 20)
@@ -81,17 +79,11 @@ func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	_, err := w.Operator.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
 		ID: id, Name: id, DefaultAddresses: map[string]apitypes.Address{w.Info.Chain.ChainKey: address},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, key, err := w.Operator.CreateKey(t.Context(), apitypes.CreateKeyRequest{Name: "test", MerchantID: id, Scopes: []string{"standard"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, secret, err := w.Operator.PutWebhook(t.Context(), id, webhookURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return Merchant{Key: key, Secret: secret}
 }
 

@@ -17,15 +17,14 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // Block returns the first block of code in a language in a document.
 func Block(t testing.TB, document, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, block, found := strings.Cut(string(text), "\n```"+language+"\n")
 	block, _, closed := strings.Cut(block, "\n```\n")
 	if !found || !closed {
@@ -57,9 +56,7 @@ func FreeAddress(t testing.TB) string {
 		if err != nil {
 			continue // it is in use
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.Close())
 		return l.Addr().String()
 	}
 	t.Fatal(err)
@@ -84,9 +81,7 @@ func Run(t testing.TB, cmd *exec.Cmd) *Program {
 	cmd.WaitDelay = time.Second
 	kill := ownGroup(cmd)
 	cmd.Cancel = kill
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	p := &Program{t, cmd, make(chan string, maxOutput)}
 	var text strings.Builder
 	var running sync.WaitGroup
@@ -115,8 +110,7 @@ func Run(t testing.TB, cmd *exec.Cmd) *Program {
 	return p
 }
 
-// Await waits until the program prints a line that the pattern matches, and returns the
-// first submatch.
+// Await waits until the program prints a line that the pattern matches, and returns the first submatch.
 func (p *Program) Await(pattern string) string {
 	p.t.Helper()
 	expression := regexp.MustCompile(pattern)
@@ -149,9 +143,7 @@ func (w *World) AwaitDelivery(t testing.TB, invoiceID string, typ apitypes.Event
 	defer ticker.Stop()
 	for {
 		for event, err := range w.Operator.Events(ctx, client.EventFilter{InvoiceID: invoiceID, Type: typ, Delivery: apitypes.WithDelivered}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if event.Delivery != nil {
 				return
 			}

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// TestRunEndsGrandchildren runs a program that launches another one, which does not end by
-// itself.
+// TestRunEndsGrandchildren runs a program that launches another one, which does not end by itself.
 func TestRunEndsGrandchildren(t *testing.T) {
 	var pid int
 	t.Run("running", func(t *testing.T) {

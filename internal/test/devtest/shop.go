@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // Buy orders a cake from one of the example shops, pays, and waits until the order is paid.
@@ -42,17 +43,11 @@ func Buy(t testing.TB, w *World, shop string) {
 func visit(t testing.TB, method, target string, form url.Values) (status int, location, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, response.Body.Close()))
 	return response.StatusCode, response.Header.Get("Location"), string(text)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
@@ -78,8 +79,7 @@ func newService(tb testing.TB, database string) *service {
 	return s
 }
 
-// deployToken deploys a test USDC from the node's first account, and returns its
-// address.
+// deployToken deploys a test USDC from the node's first account, and returns its address.
 func deployToken(tb testing.TB, a *anviltest.Anvil) string {
 	tb.Helper()
 	code := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
@@ -134,9 +134,7 @@ chains:
     operatorKeyEnv: %s
 `, database, shopID, s.merchant.URL, secret, providerEnv,
 		anviltest.ChainID, s.chain.Endpoint, finality, s.token, s.registry, operatorEnv)
-	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)))
 }
 
 // start runs a replica and waits until it is healthy.
@@ -198,26 +196,19 @@ func (s *service) get(r *replica, path string) (status int, text string) {
 	return s.do(r, http.MethodGet, path, "")
 }
 
-// do sends a request with a JSON body and returns the response. header has names and
-// values in turn.
+// do sends a request with a JSON body and returns the response. header has names and values in turn.
 func (s *service) do(r *replica, method, path, body string, header ...string) (status int, text string) {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
 	answer, err := s.http.Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	raw, err := io.ReadAll(answer.Body)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, errors.Join(err, answer.Body.Close()))
 	return answer.StatusCode, string(raw)
 }
 
@@ -225,9 +216,7 @@ func (s *service) do(r *replica, method, path, body string, header ...string) (s
 func (s *service) api(r *replica) *client.Client {
 	s.Helper()
 	c, err := client.New(r.url, client.WithHTTPClient(s.http), client.WithRetries(0))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return c
 }
 
@@ -243,9 +232,7 @@ func (s *service) draft(amount int) apitypes.CreateInvoiceRequest {
 func (s *service) create(r *replica, amount int) apitypes.CreateInvoiceResponse {
 	s.Helper()
 	made, err := s.api(r).CreateInvoice(s.Context(), s.draft(amount))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return made
 }
 
@@ -253,20 +240,15 @@ func (s *service) create(r *replica, amount int) apitypes.CreateInvoiceResponse 
 func (s *service) invoice(r *replica, id string) apitypes.Invoice {
 	s.Helper()
 	inv, err := s.api(r).Invoice(s.Context(), id)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return inv
 }
 
-// chainTime returns the newest block's time in Unix seconds, or now, whichever
-// is later.
+// chainTime returns the newest block's time in Unix seconds, or now, whichever is later.
 func (s *service) chainTime() int64 {
 	s.Helper()
 	at, err := strconv.ParseInt(s.chain.Cast(s, "block", "latest", "--field", "timestamp"), 10, 64)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return max(at, time.Now().Unix())
 }
 
@@ -281,9 +263,7 @@ func (s *service) payments(r *replica) []apitypes.Payment {
 	s.Helper()
 	var all []apitypes.Payment
 	for p, err := range s.api(r).Payments(s.Context(), client.PaymentFilter{IncludePending: true}) {
-		if err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, err)
 		all = append(all, p)
 	}
 	return all
@@ -310,14 +290,10 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes
 func (s *service) statusOf(id string) contracts.Status {
 	s.Helper()
 	node, err := ethclient.DialContext(s.Context(), "http://"+s.chain.Endpoint)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	defer node.Close()
 	status, err := contracts.ReadStatus(s.Context(), node, common.HexToAddress(s.registry), common.HexToHash(id))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return status
 }
 
@@ -351,8 +327,7 @@ func (s *service) awaitEvents(want map[string][]string) {
 	}
 }
 
-// expectEventsOnce fails the test unless the merchant has received exactly these events
-// of each invoice, in any order.
+// expectEventsOnce fails the test unless the merchant has received exactly these events of each invoice, in any order.
 func (s *service) expectEventsOnce(want map[string][]string) {
 	s.Helper()
 	s.merchant.exactly(want)

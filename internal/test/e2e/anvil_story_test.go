@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -46,8 +47,7 @@ func TestExtraAnvil(t *testing.T) {
 		}
 	}
 
-	// The last one is refunded in two parts, neither of which is the amount of
-	// another invoice.
+	// The last one is refunded in two parts, neither of which is the amount of another invoice.
 	back := paid[len(paid)-1]
 	wantTypes[back.ID] = append(wantTypes[back.ID][:3:3], webhook.PaymentRefunded, webhook.PaymentRefunded)
 	s.transfer(s.till, s.payer.Address, "1500000")
@@ -57,9 +57,7 @@ func TestExtraAnvil(t *testing.T) {
 	request := s.draft(9_000_000)
 	request.ExpiresAt = s.chainTime() + 600
 	unpaid, err := s.api(r).CreateInvoice(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	wantTypes[unpaid.ID] = []string{webhook.InvoiceCreated, webhook.InvoiceExpired}
 	registered[unpaid.OnChainInvoiceID] = contracts.StatusClosed
 	s.awaitCommitment(unpaid.OnChainInvoiceID, contracts.StatusOpen)
@@ -135,8 +133,7 @@ func (s *service) payTerms(made apitypes.CreateInvoiceResponse) string {
 	return s.chain.Send(s, s.payer, s.registry, "pay("+terms+")", tuple).TxHash
 }
 
-// payAuthorized pays by an EIP-3009 authorization that the payer signs and another account
-// submits.
+// payAuthorized pays by an EIP-3009 authorization that the payer signs and another account submits.
 func (s *service) payAuthorized(made apitypes.CreateInvoiceResponse) string {
 	inv, before := made.Invoice, s.chainTime()+3600
 	typed := fmt.Sprintf(`{

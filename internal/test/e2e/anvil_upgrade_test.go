@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -74,20 +75,15 @@ func TestExtraRollingUpgrade(t *testing.T) {
 // unknownSetting matches the error of an older version for a newer setting.
 var unknownSetting = regexp.MustCompile(`line (\d+), column 1: there is no setting`)
 
-// configFor returns the path of a configuration without the settings that another version
-// of the program does not know.
+// configFor returns the path of a configuration without the settings that another version of the program does not know.
 func (s *service) configFor(path string) string {
 	s.Helper()
 	text, err := os.ReadFile(s.config)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	lines := strings.Split(string(text), "\n")
 	config := filepath.Join(s.TempDir(), "quittance.yaml")
 	for range lines {
-		if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, os.WriteFile(config, []byte(strings.Join(lines, "\n")), 0o600))
 		// The chain commands read the configuration, and need no running service.
 		c := launchProgram(s, path, s.env, "chain", "status", "--json", "--config", config)
 		c.exit(s, patience)
@@ -105,10 +101,9 @@ func (s *service) configFor(path string) string {
 	return config
 }
 
-// previousCommit returns the commit to upgrade from: the one that the flag names, or else the last
-// release. Before the first release it is the parent commit, unless the schema has changed since: such
-// changes have no migration. It is empty if there is no such commit, as in a shallow clone or an
-// archive.
+// previousCommit returns the commit to upgrade from: the one that the flag names, or else the last release. Before the
+// first release it is the parent commit, unless the schema has changed since: such changes have no migration. It is
+// empty if there is no such commit, as in a shallow clone or an archive.
 func previousCommit(tb testing.TB, git func(args ...string) (string, error)) string {
 	tb.Helper()
 	if *previous != "" {
@@ -143,15 +138,11 @@ func buildPrevious(tb testing.TB) string {
 		return program
 	}
 	subject, err := git("log", "-1", "--format=%h %s", commit)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Logf("the previous version is %s", subject)
 	dir := tb.TempDir()
 	source, binary := filepath.Join(dir, "source"), filepath.Join(dir, "quittance")
-	if err := os.Mkdir(source, 0o700); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, os.Mkdir(source, 0o700))
 	archive := filepath.Join(dir, "source.tar")
 	if _, err := git("archive", "--output", archive, commit); err != nil {
 		tb.Fatalf("archive %s: %v", commit, err)

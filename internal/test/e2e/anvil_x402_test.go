@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -49,22 +50,14 @@ func newAgents(tb testing.TB, payerKey string) *agents {
 	tb.Helper()
 	example := testdeps.Repo("examples/x402-express")
 	modules, err := testdeps.NodeModules(tb.Context(), "e2e", example)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	a := &agents{tb, tb.TempDir(), append(os.Environ(), "PAYER_KEY="+payerKey, fmt.Sprint("PATIENCE_MS=", x402Patience.Milliseconds()))}
 	for _, path := range []string{example + "/server.mjs", "testdata/agents.mjs"} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(a.dir, filepath.Base(path)), text, 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, err)
+		expect.OK(tb, os.WriteFile(filepath.Join(a.dir, filepath.Base(path)), text, 0o600))
 	}
-	if err := os.Symlink(modules, filepath.Join(a.dir, "node_modules")); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, os.Symlink(modules, filepath.Join(a.dir, "node_modules")))
 	return a
 }
 
@@ -107,19 +100,13 @@ func (a *agents) buy(atATime int, urls ...string) map[string]bought {
 func (a *agents) sell(env ...string) string {
 	a.Helper()
 	_, port, err := net.SplitHostPort(devtest.FreeAddress(a))
-	if err != nil {
-		a.Fatal(err)
-	}
+	expect.OK(a, err)
 	cmd := exec.CommandContext(a.Context(), "node", "server.mjs")
 	cmd.Dir, cmd.Env = a.dir, append(append(a.env, env...), "PORT="+port)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		a.Fatal(err)
-	}
+	expect.OK(a, err)
 	cmd.Stderr = a.Output()
-	if err := cmd.Start(); err != nil {
-		a.Fatal(err)
-	}
+	expect.OK(a, cmd.Start())
 	a.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
@@ -130,22 +117,17 @@ func (a *agents) sell(env ...string) string {
 	return "http://127.0.0.1:" + port
 }
 
-// newX402Service returns a service that sends authorizations, and agents that pay with the service's
-// payer.
+// newX402Service returns a service that sends authorizations, and agents that pay with the service's payer.
 func newX402Service(tb testing.TB, database string) (*service, *agents) {
 	tb.Helper()
 	s := newService(tb, database)
 	text, err := os.ReadFile(s.config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	const setting = "    operatorKeyEnv: " + operatorEnv + "\n"
 	if !strings.Contains(string(text), setting) {
 		tb.Fatalf("the configuration lacks %q:\n%s", setting, text)
 	}
-	if err := os.WriteFile(s.config, []byte(strings.Replace(string(text), setting, setting+x402Budget, 1)), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, os.WriteFile(s.config, []byte(strings.Replace(string(text), setting, setting+x402Budget, 1)), 0o600))
 	return s, newAgents(tb, s.payer.Key)
 }
 
@@ -153,9 +135,7 @@ func newX402Service(tb testing.TB, database string) (*service, *agents) {
 func x402Key(tb testing.TB, api *client.Client, merchantID string) string {
 	tb.Helper()
 	_, key, err := api.CreateKey(tb.Context(), apitypes.CreateKeyRequest{Name: "x402", MerchantID: merchantID, Scopes: []string{"invoices:read", "invoices:write"}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	return key
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestCommandLine runs a merchant's day on the command line, through the API of a world.
@@ -62,9 +63,7 @@ func TestCommandLine(t *testing.T) {
 	wants(command("invoices", "void", draft.ID), draft.ID+" is void.")
 	wants(command("invoices", "show", made.ID), "Coffee: 4.90 USDC", "A-17")
 	answer, err := w.http.PostForm(w.url(made.CheckoutURL+"/test-payment"), url.Values{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("the test payment: %s %v", answer.Status, err)
 	}

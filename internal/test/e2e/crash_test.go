@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var (
@@ -17,8 +19,7 @@ var (
 )
 
 const (
-	// startKills is the number of kills during the first start, which creates keys, chain
-	// and database.
+	// startKills is the number of kills during the first start, which creates keys, chain and database.
 	startKills = 4
 	// startTime exceeds the duration of a first start on an idle machine.
 	startTime = 400 * time.Millisecond
@@ -93,14 +94,11 @@ func TestExtraCrash(t *testing.T) {
 		t.Fatalf("the program did not come up again:\n%s", c.stderr.String())
 	}
 	close(closing)
-	if err := trade.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, trade.Wait())
 	awaitSettled(t, &auditor{world: w, shops: shops, receiver: r}, c)
 }
 
-// awaitSettled waits for the expected state, stops the program gracefully, and checks the
-// state again.
+// awaitSettled waits for the expected state, stops the program gracefully, and checks the state again.
 func awaitSettled(t *testing.T, a *auditor, c *child) {
 	t.Helper()
 	ctx := within(t, recovery)

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
@@ -56,9 +57,7 @@ func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 		}
 	})
 	listeners, err := server.ListenAll(t.Context(), []server.Address{{Listen: "127.0.0.1:0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ready := make(chan string, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	s.stop = stop
@@ -101,13 +100,9 @@ func (s *faultyDatabaseService) opened() {
 		MerchantID: "m", MerchantAddress: devchain.Address(s.node.Keys.Merchant).Hex(),
 		Amount: "1000000", Currency: chain.USDC, ChainKey: chain.Local, ExpiresAt: time.Now().Add(time.Hour).Unix(),
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	if err := await(within(s, patience), func() bool {
-		if err := s.node.Seal(s.Context()); err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, s.node.Seal(s.Context()))
 		status, err := s.node.StatusOf(s.Context(), common.HexToHash(made.OnChainInvoiceID))
 		return err == nil && status == contracts.StatusOpen
 	}); err != nil {

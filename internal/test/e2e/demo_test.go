@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -53,9 +54,7 @@ func TestExtraDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
 	c := launchWith(t, []string{"TMPDIR=" + tmp}, "demo")
-	if err := await(within(t, patience), func() bool { return c.ended() || strings.Contains(c.stdout.String(), "inv_") }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, await(within(t, patience), func() bool { return c.ended() || strings.Contains(c.stdout.String(), "inv_") }))
 	if code := c.stop(t, syscall.SIGINT, 12*time.Second); code == 0 {
 		t.Error("exit code 0, though not all was observed")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -67,21 +68,15 @@ func TestDevInfo(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
 	raw, err := os.ReadFile(w.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got map[string]any
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(raw, &got))
 	want := []string{
 		"baseUrl", "chain.authorizationRelay", "chain.chainId", "chain.chainKey", "chain.depositFactory", "chain.finality", "chain.registry", "chain.rpcUrl", "chain.token",
 		"merchant.address", "merchant.id", "merchant.key", "merchant.name", "merchant.privateKey", "merchant.webhookSecret", "payer.address",
 		"payer.privateKey", "provider.name", "provider.webhookSecret",
 	}
-	if diff := cmp.Diff(want, paths("", got)); diff != "" {
-		t.Errorf("members (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, paths("", got)), "members")
 	entries, err := os.ReadDir(filepath.Dir(w.file))
 	if err != nil || len(entries) != 2 {
 		t.Errorf("there is more than the file and the folder: %v, %v", entries, err)

@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestExtraDevClock advances the clock of a world by an hour. An invoice that lives for an hour expires at
-// once, and a failed delivery is retried at once. The receiver's clock is not advanced, and it accepts
-// the delivery.
+// TestExtraDevClock advances the clock of a world by an hour. An invoice that lives for an hour expires at once, and a
+// failed delivery is retried at once. The receiver's clock is not advanced, and it accepts the delivery.
 func TestExtraDevClock(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -29,9 +30,7 @@ func TestExtraCommandsOfGuides(t *testing.T) {
 	g := newGuide(t)
 	for name, least := range checkedDocs {
 		text, err := os.ReadFile(testdeps.Repo("docs/" + name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		commands := guideCommands(string(text))
 		if len(commands) < least {
 			t.Errorf("%s has %d commands, want %d or more", name, len(commands), least)

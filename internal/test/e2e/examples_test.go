@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -43,9 +44,7 @@ func TestExtraExamples(t *testing.T) {
 		doc.complete(op)
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile(testdeps.Repo("openapi.yaml"), doc.text(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(testdeps.Repo("openapi.yaml"), doc.text(), 0o644))
 	}
 }
 
@@ -89,8 +88,7 @@ func (e example) parts(name string) []part {
 	return all
 }
 
-// isImage reports whether a media type is an image type. The document does not show the bytes of
-// images.
+// isImage reports whether a media type is an image type. The document does not show the bytes of images.
 func isImage(mediaType string) bool { return strings.HasPrefix(mediaType, "image/") }
 
 // curl returns the curl command of the request.
@@ -140,15 +138,13 @@ func decodeExample(tb testing.TB, p part) any {
 	return v
 }
 
-// absent are members that are optional or depend on the build, and opaque are texts without a fixed
-// form.
+// absent are members that are optional or depend on the build, and opaque are texts without a fixed form.
 var (
 	absent = []string{"lookupMs", "connectMs", "handshakeMs", "answerMs", "commit"}
 	opaque = []string{"nextCursor", "requestId", "version"}
 )
 
-// kindOf replaces values that differ between runs by their kind: numbers, ids, hashes,
-// addresses, secrets and cursors.
+// kindOf replaces values that differ between runs by their kind: numbers, ids, hashes, addresses, secrets and cursors.
 func kindOf(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:

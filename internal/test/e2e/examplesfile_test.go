@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // exampleDocument is openapi.yaml.
@@ -38,9 +40,7 @@ func readExamples(tb testing.TB, text []byte) *exampleDocument {
 			Examples map[string]struct{ Value any }
 		}
 	}
-	if err := yaml.Unmarshal(text, &parsed); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, yaml.Unmarshal(text, &parsed))
 	d := &exampleDocument{TB: tb, operations: make(map[string]exampleOperation), values: make(map[string]any), entries: make(map[string]string)}
 	for _, paths := range []map[string]map[string]any{parsed.Paths, parsed.Webhooks} {
 		for _, methods := range paths {
@@ -69,8 +69,7 @@ func readExamples(tb testing.TB, text []byte) *exampleDocument {
 
 var exampleName = regexp.MustCompile(`^    (\S+):\n$`)
 
-// example returns the value of a part in openapi.yaml, or nil if its operation does not
-// refer to it.
+// example returns the value of a part in openapi.yaml, or nil if its operation does not refer to it.
 func (d *exampleDocument) example(p part) any {
 	op := d.operations[p.op].parsed
 	switch p.at {
@@ -166,9 +165,7 @@ func (d *exampleDocument) set(p part) {
 		value = members
 	}
 	var text bytes.Buffer
-	if err := yaml.NewEncoder(&text, yaml.Indent(2), yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true)).Encode(yaml.MapSlice{{Key: "value", Value: value}}); err != nil {
-		d.Fatal(err)
-	}
+	expect.OK(d, yaml.NewEncoder(&text, yaml.Indent(2), yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true)).Encode(yaml.MapSlice{{Key: "value", Value: value}}))
 	d.entries[p.name] = "    " + p.name + ":\n" + indented(text.String(), "      ")
 }
 

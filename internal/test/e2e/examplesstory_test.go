@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/webhook"
 )
@@ -55,8 +56,7 @@ func newStory(tb testing.TB) *story {
 	return s
 }
 
-// publish replaces the secrets and addresses of a run, and the line ends of CSV, which git
-// changes.
+// publish replaces the secrets and addresses of a run, and the line ends of CSV, which git changes.
 func (s *story) publish(text string) string {
 	return strings.NewReplacer(s.replaced...).Replace(text)
 }
@@ -64,8 +64,7 @@ func (s *story) publish(text string) string {
 // hide sets the text that examples show in place of a secret.
 func (s *story) hide(secret, shown string) { s.replaced = append(s.replaced, secret, shown) }
 
-// call sends the request of an operation, and stores it with its response. headers are
-// pairs of a name and a value.
+// call sends the request of an operation, and stores it with its response. headers are pairs of a name and a value.
 func (s *story) call(op, method, path, body string, headers ...string) answer {
 	s.Helper()
 	if body != "" && len(headers) == 0 {
@@ -128,9 +127,7 @@ func (s *story) merchants() {
   "defaultAddresses": {"local": "`+address+`"}
 }`)
 	var logo bytes.Buffer
-	if err := png.Encode(&logo, pixels.NewGray(pixels.Rect(0, 0, 64, 64))); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, png.Encode(&logo, pixels.NewGray(pixels.Rect(0, 0, 64, 64))))
 	s.call("putMerchantLogo", http.MethodPut, "/api/merchants/acme/logo", logo.String(), "Content-Type", "image/png")
 	s.call("getMerchantLogo", http.MethodGet, "/api/merchants/acme/logo", "")
 	s.call("getMerchant", http.MethodGet, "/api/merchants/acme", "")
@@ -291,9 +288,7 @@ func (s *story) refunds(paid string) {
 	submitted := decoded[apitypes.SubmissionResponse](s, s.call("submitRefund", http.MethodPost, "/api/refunds/"+refund+"/submissions", "{}",
 		"Content-Type", "application/json", "Idempotency-Key", "c2f1b7d8-90aa-4e53-8d1f-6be0374c5a21"), http.StatusCreated)
 	sent, err := s.till.send(within(s, patience), common.HexToAddress(prepared.Transaction.To), nil, common.FromHex(prepared.Transaction.Data), nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	s.call("recordTransaction", http.MethodPut, "/api/refunds/"+refund+"/submissions/"+submitted.Submission.ID, `{
   "txHash": "`+sent.TxHash.Hex()+`"
 }`)
@@ -305,15 +300,12 @@ func (s *story) refunds(paid string) {
 	s.export("listRefunds", "/api/refunds?merchantId=acme&status=confirmed")
 }
 
-// approval names an address for a refund as the payer, and approves and cancels it as the
-// merchant.
+// approval names an address for a refund as the payer, and approves and cancels it as the merchant.
 func (s *story) approval(payment string) {
 	s.Helper()
 	asked := decoded[apitypes.RefundResponse](s, s.do(http.MethodPost, payment+"/refunds", `{"to":"ask_payer"}`, "Content-Type", "application/json"), http.StatusCreated)
 	claim, err := url.Parse(asked.ClaimURL)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	to := s.newWallet("").address.Hex()
 	if a := s.do(http.MethodPost, claim.Path, url.Values{"to": {to}}.Encode(), "Content-Type", "application/x-www-form-urlencoded"); a.status != http.StatusOK {
 		s.Errorf("name an address: %d %s", a.status, a.body)
@@ -419,14 +411,10 @@ func (s *story) delivered() {
 func (s *story) stream(path string) {
 	s.Helper()
 	request, err := http.NewRequestWithContext(within(s, patience), http.MethodGet, s.url(path), nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	request.Header.Set("Authorization", "Bearer "+s.key)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	defer response.Body.Close() //nolint:errcheck // read as far as needed
 	var text strings.Builder
 	lines := bufio.NewReader(response.Body)
@@ -596,9 +584,7 @@ func (s *story) problems() {
 	keep("not_found", s.do(http.MethodGet, "/api/invoices/inv_06ajrm4k5xwqz8v3d0n7c2b9hr", ""))
 	keep("rate_limited", s.oneTooMany(s.create(s.draft("1000000")).ID))
 	conn, err := dbtest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	defer conn.Close() //nolint:errcheck // of a test's database
 	if _, err := conn.ExecContext(s.Context(), "BEGIN IMMEDIATE"); err != nil {
 		s.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // x402 makes a payment of a resource of the merchant by x402, with a key of the merchant.
@@ -31,9 +32,7 @@ func (s *story) x402() {
 	}
 	token := common.HexToAddress(info.Chain.Token)
 	signature, err := authorization.Sign(contracts.TestUSDCDomain(new(big.Int).SetUint64(info.Chain.ChainID), token), payer.key)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	terms := strings.NewReplacer("TOKEN", token.Hex(), "TILL", s.till.address.Hex()).Replace(`{
       "scheme": "exact", "network": "eip155:1337", "amount": "10000", "asset": "TOKEN", "payTo": "TILL", "maxTimeoutSeconds": 300,
       "extra": {"name": "USD Coin", "version": "2"}
@@ -42,9 +41,7 @@ func (s *story) x402() {
 		"from": payer.address.Hex(), "to": s.till.address.Hex(), "value": "10000", "validAfter": authorization.ValidAfter.String(),
 		"validBefore": authorization.ValidBefore.String(), "nonce": authorization.Nonce.Hex(),
 	}, "      ", "  ")
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	body := `{
   "x402Version": 2,
   "paymentPayload": {

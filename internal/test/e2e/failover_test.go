@@ -13,14 +13,14 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
 var failovers = flag.Int("failovers", 1, "how often TestExtraFailover kills PostgreSQL's primary")
 
 const (
-	// resumption is the time from a kill of the primary within which every replica must
-	// work on the promoted standby.
+	// resumption is the time from a kill of the primary within which every replica must work on the promoted standby.
 	resumption = 20 * time.Second
 	// buyers is the number of clients that create invoices, each one every buyerPause.
 	buyers     = 4
@@ -29,9 +29,8 @@ const (
 	ordersBetween = 60
 )
 
-// TestExtraFailover kills the primary of a synchronous pair of PostgreSQL servers while two
-// replicas create invoices, and promotes the standby. Work must resume, no accepted
-// invoice is lost, and no idempotency key creates two.
+// TestExtraFailover kills the primary of a synchronous pair of PostgreSQL servers while two replicas create invoices,
+// and promotes the standby. Work must resume, no accepted invoice is lost, and no idempotency key creates two.
 func TestExtraFailover(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(*failovers)*time.Minute)
@@ -45,9 +44,7 @@ func TestExtraFailover(t *testing.T) {
 	for n := range *failovers {
 		if n > 0 {
 			primary, standby = standby, primary
-			if err := standby.Follow(ctx, primary); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, standby.Follow(ctx, primary))
 		}
 		orders.await(t, ordersBetween)
 		before, after := s.create(replicas[0], 1_000_000+2*n), s.create(replicas[1], 1_000_001+2*n)
@@ -55,13 +52,9 @@ func TestExtraFailover(t *testing.T) {
 		paidBefore := s.payTransferAmount(before)
 
 		killed := time.Now()
-		if err := primary.KillNine(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, primary.KillNine())
 		paidAfter := s.payTransferAmount(after) // while no server accepts writes
-		if err := standby.Promote(ctx); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, standby.Promote(ctx))
 		promoted := time.Since(killed)
 		resumed := orders.acceptedSince(t, time.Now(), killed)
 		s.awaitPayment(replicas[0], before.ID, paidBefore, apitypes.PaymentConfirmed)
@@ -94,9 +87,7 @@ func TestExtraFailover(t *testing.T) {
 func startPair(ctx context.Context, tb testing.TB) (primary, standby *dbtest.Cluster) {
 	tb.Helper()
 	primary, err := dbtest.StartCluster(ctx, dbtest.Options{Fsync: true})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	tb.Cleanup(func() { stopCluster(tb, primary) })
 	if standby, err = dbtest.StartStandby(ctx, primary); err != nil {
 		tb.Fatal(err)
@@ -117,9 +108,7 @@ func (s *service) expectInvoices(r *replica, want map[string][]string) {
 	s.Helper()
 	found := make(map[string]bool)
 	for inv, err := range s.api(r).Invoices(s.Context(), client.InvoiceFilter{PageSize: 100}) {
-		if err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, err)
 		found[inv.ID] = true
 		if want[inv.ID] == nil {
 			s.Errorf("the invoice %s was made twice, or for nobody", inv.ID)
@@ -132,8 +121,7 @@ func (s *service) expectInvoices(r *replica, want map[string][]string) {
 	}
 }
 
-// orders creates invoices continuously, each with an idempotency key that is used until
-// the invoice is accepted.
+// orders creates invoices continuously, each with an idempotency key that is used until the invoice is accepted.
 type orders struct {
 	closing chan struct{}
 	work    sync.WaitGroup
@@ -197,8 +185,7 @@ func (o *orders) api(at int) *client.Client {
 	return o.apis[at]
 }
 
-// move switches the clients of a replica to another one, and returns once each has
-// switched.
+// move switches the clients of a replica to another one, and returns once each has switched.
 func (o *orders) move(tb testing.TB, at int, to *client.Client) {
 	tb.Helper()
 	o.mu.Lock()
@@ -221,8 +208,7 @@ func (o *orders) record(at int, begun time.Time, id string, err error) {
 	o.changed = make(chan struct{})
 }
 
-// stop waits until each client's last invoice is accepted, and returns the ids of all.
-// It may be called again.
+// stop waits until each client's last invoice is accepted, and returns the ids of all. It may be called again.
 func (o *orders) stop() map[string]bool {
 	select {
 	case <-o.closing:

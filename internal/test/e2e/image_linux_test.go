@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -57,9 +58,7 @@ func TestExtraImage(t *testing.T) {
 	}
 	img.checkConfined(t, c.cmd.Process.Pid)
 	service, err := client.New("http://"+address, client.WithHTTPClient(withKey(w.http)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made, err := service.CreateInvoice(t.Context(), w.draft("4900000"))
 	if err != nil || made.Invoice.Status != "open" {
 		t.Errorf("create an invoice: %+v, %v", made, err)
@@ -72,8 +71,7 @@ func TestExtraImage(t *testing.T) {
 	}
 }
 
-// checkConfined fails the test unless a process in the image has a read-only root and no
-// capabilities.
+// checkConfined fails the test unless a process in the image has a read-only root and no capabilities.
 func (img *image) checkConfined(t *testing.T, pid int) {
 	t.Helper()
 	for file, want := range map[string]string{
@@ -107,9 +105,7 @@ var (
 func assembleImage(t *testing.T, dockerfile string) *image {
 	t.Helper()
 	raw, err := os.ReadFile(dockerfile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	build, last, ok := strings.Cut(string(raw), "\nFROM scratch\n")
 	if !ok {
 		t.Fatal("the last stage does not start from scratch")
@@ -164,9 +160,7 @@ func (img *image) copy(t *testing.T, build, from, to string) {
 		img.mkdir(t, to)
 	case "/usr/local/go/lib/time/zoneinfo.zip":
 		goroot, err := exec.Command("go", "env", "GOROOT").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		img.copyFile(t, filepath.Join(strings.TrimSpace(string(goroot)), "lib/time/zoneinfo.zip"), to)
 	default:
 		img.copyFile(t, from, to)
@@ -201,16 +195,12 @@ func (img *image) copyFile(t *testing.T, from, to string) {
 func (img *image) write(t *testing.T, path, text string) {
 	t.Helper()
 	img.mkdir(t, filepath.Dir(path))
-	if err := os.WriteFile(filepath.Join(img.root, path), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(img.root, path), []byte(text), 0o644))
 }
 
 func (img *image) mkdir(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(img.root, path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Join(img.root, path), 0o755))
 }
 
 // enter makes a folder the read-only root of a program, with a volume at its working

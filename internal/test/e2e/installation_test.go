@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
@@ -63,8 +64,7 @@ type installation struct {
 	secrets     []string          // which no log may contain
 }
 
-// newInstallation writes the configuration of a service that uses a database and a world's
-// chain.
+// newInstallation writes the configuration of a service that uses a database and a world's chain.
 func newInstallation(tb testing.TB, chainWorld *world, database string, certificate certstest.Pair) *installation {
 	tb.Helper()
 	c := &installation{
@@ -73,9 +73,7 @@ func newInstallation(tb testing.TB, chainWorld *world, database string, certific
 	}
 	c.config = filepath.Join(c.dir, "quittance.yaml")
 	on := chainWorld.info.Load().Chain
-	if err := os.WriteFile(c.config, fmt.Appendf(nil, installationConfig, c.dir, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, os.WriteFile(c.config, fmt.Appendf(nil, installationConfig, c.dir, on.ChainID, on.RPCURL, on.Token), 0o600))
 	c.install(certificate)
 	return c
 }
@@ -100,9 +98,7 @@ func (c *installation) command(args ...string) string {
 func (c *installation) createKey(args ...string) apitypes.KeySecretResponse {
 	c.Helper()
 	var made apitypes.KeySecretResponse
-	if err := json.Unmarshal([]byte(c.command(append([]string{"key", "create", "--json"}, args...)...)), &made); err != nil {
-		c.Fatal(err)
-	}
+	expect.OK(c, json.Unmarshal([]byte(c.command(append([]string{"key", "create", "--json"}, args...)...)), &made))
 	c.secrets = append(c.secrets, made.Secret)
 	return made
 }
@@ -136,8 +132,7 @@ func (c *installation) serve() {
 	}
 }
 
-// browser returns a client that trusts a certificate, and for which pay.example.com is a
-// door of the service.
+// browser returns a client that trusts a certificate, and for which pay.example.com is a door of the service.
 func (c *installation) browser(trusted certstest.Pair, door string) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: trusted.Pool(), MinVersion: tls.VersionTLS12},
@@ -167,9 +162,7 @@ func (c *installation) get(browser *http.Client, path string) (status int, text 
 func (c *installation) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *client.Client {
 	c.Helper()
 	made, err := client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithRetries(0), client.WithKey(key.Secret))
-	if err != nil {
-		c.Fatal(err)
-	}
+	expect.OK(c, err)
 	return made
 }
 
@@ -221,17 +214,13 @@ func (c *installation) sell(chainWorld *world, till string, trusted certstest.Pa
 	ctx, r := within(c, 90*time.Second), newReceiver(c)
 	shop, other := c.shop(trusted, acme), c.shop(trusted, beta)
 	_, secret, err := shop.PutWebhook(ctx, "acme", r.URL)
-	if err != nil {
-		c.Fatal(err)
-	}
+	expect.OK(c, err)
 	r.setSecret(secret)
 	c.secrets = append(c.secrets, secret)
 
 	order := apitypes.CreateInvoiceRequest{Amount: "4900000", Currency: "USDC", ChainKey: "testnet", ExpiresAt: time.Now().Unix() + 3600}
 	made, err := shop.CreateInvoice(ctx, order)
-	if err != nil {
-		c.Fatal(err)
-	}
+	expect.OK(c, err)
 	if inv := made.Invoice; inv.MerchantID != "acme" || inv.MerchantAddress != till || made.CheckoutPage != "https://pay.example.com/checkout/"+made.ID {
 		c.Errorf("created %+v with the page %s", inv, made.CheckoutPage)
 	}
@@ -308,9 +297,7 @@ func (c *installation) checkAudit(merchantID string, want ...access.Action) {
 	}
 	var log apitypes.AuditList
 	out := c.command("audit", "list", "--json", "--merchant", merchantID)
-	if err := json.Unmarshal([]byte(out), &log); err != nil {
-		c.Fatal(err)
-	}
+	expect.OK(c, json.Unmarshal([]byte(out), &log))
 	for _, action := range want {
 		if !slices.ContainsFunc(log.Entries, func(e apitypes.AuditEntry) bool { return e.Action == string(action) }) {
 			c.Errorf("the audit log has no %s: %s", action, out)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -32,20 +33,14 @@ type answer struct {
 func (w *world) do(method, path, body string, headers ...string) answer {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.url(path), strings.NewReader(body))
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	got, err := w.http.Do(r)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	text, err := io.ReadAll(got.Body)
-	if err := errors.Join(err, got.Body.Close()); err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, errors.Join(err, got.Body.Close()))
 	return answer{got.StatusCode, got.Header, text}
 }
 
@@ -103,9 +98,7 @@ func (w *world) rows() map[string]int {
 		"deliveries", "attempts", "notices", "intents",
 	} {
 		var n int
-		if err := conn.QueryRowContext(w.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
-			w.Fatal(err)
-		}
+		expect.OK(w, conn.QueryRowContext(w.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 		counts[table] = n
 	}
 	return counts

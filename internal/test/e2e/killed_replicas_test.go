@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -93,14 +94,11 @@ func TestExtraKilledReplicas(t *testing.T) {
 func (s *service) nonce() int {
 	s.Helper()
 	n, err := strconv.Atoi(s.chain.Cast(s, "nonce", s.admin.Address))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return n
 }
 
-// registryTransactions returns the number of transactions that opened or closed
-// commitments.
+// registryTransactions returns the number of transactions that opened or closed commitments.
 func (s *service) registryTransactions() int {
 	s.Helper()
 	changed := make(map[string]bool)
@@ -119,8 +117,7 @@ func (s *service) registryTransactions() int {
 	return len(changed)
 }
 
-// createWithRetries creates an invoice with an idempotency key, and repeats the request until
-// it is answered.
+// createWithRetries creates an invoice with an idempotency key, and repeats the request until it is answered.
 func (s *service) createWithRetries(r *replica, key string, amount int) (made apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	draft, api := s.draft(amount), s.api(r)
@@ -134,8 +131,7 @@ func (s *service) createWithRetries(r *replica, key string, amount int) (made ap
 	return made
 }
 
-// expectPaidOnce fails the test unless exactly these transactions each paid their invoice
-// once.
+// expectPaidOnce fails the test unless exactly these transactions each paid their invoice once.
 func (s *service) expectPaidOnce(r *replica, paid map[string]apitypes.CreateInvoiceResponse) {
 	s.Helper()
 	payments := s.payments(r)

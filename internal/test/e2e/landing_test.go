@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestDevLandingPage follows every link of the page at a world's root.
@@ -20,9 +22,7 @@ func TestDevLandingPage(t *testing.T) {
 	}
 	get := func(path string) string {
 		answer, err := w.http.Get(w.url(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer answer.Body.Close() //nolint:errcheck // it was read
 		body, err := io.ReadAll(answer.Body)
 		if err != nil || answer.StatusCode != http.StatusOK {

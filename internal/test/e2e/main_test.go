@@ -41,8 +41,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 			code, err = 1, removed
 		}
 	}()
-	// Worlds prefer one port for JSON-RPC. While that is taken, each picks its own port,
-	// and keeps it after a restart.
+	// Worlds prefer one port for JSON-RPC. While that is taken, each picks its own port, and keeps it after a restart.
 	if taken, err := net.Listen("tcp", "127.0.0.1:8545"); err == nil {
 		defer taken.Close() //nolint:errcheck // the process is about to end
 	}

@@ -151,8 +151,7 @@ func (r *receiver) notify(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// keep stores a delivery, and returns the event with its number of deliveries, and the
-// response to give.
+// keep stores a delivery, and returns the event with its number of deliveries, and the response to give.
 func (r *receiver) keep(e event) (event, func(http.ResponseWriter, *http.Request, event)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,8 +236,7 @@ func (r *receiver) clean() {
 	}
 }
 
-// exactly fails the test unless the received events are exactly these types of each
-// invoice, in any order.
+// exactly fails the test unless the received events are exactly these types of each invoice, in any order.
 func (r *receiver) exactly(want map[string][]string) {
 	r.Helper()
 	events, _ := r.got()

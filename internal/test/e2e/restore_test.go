@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -50,17 +51,11 @@ var backups = map[string]backupWay{
 		func(w *world, url, from string) string {
 			path := strings.TrimPrefix(url, "sqlite:")
 			raw, err := os.ReadFile(from)
-			if err != nil {
-				w.Fatal(err)
-			}
+			expect.OK(w, err)
 			for _, end := range []string{"-wal", "-shm"} {
-				if err := os.RemoveAll(path + end); err != nil {
-					w.Fatal(err)
-				}
+				expect.OK(w, os.RemoveAll(path+end))
 			}
-			if err := os.WriteFile(path, raw, 0o600); err != nil {
-				w.Fatal(err)
-			}
+			expect.OK(w, os.WriteFile(path, raw, 0o600))
 			return url
 		},
 	},
@@ -81,9 +76,7 @@ var backups = map[string]backupWay{
 func runTool(w *world, name string, args ...string) {
 	w.Helper()
 	path, err := testdeps.ProgramOf(w.Context(), "e2e", "postgresql-client", name)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	if out, err := exec.CommandContext(w.Context(), path, args...).CombinedOutput(); err != nil {
 		w.Fatalf("%s: %v\n%s", name, err, out)
 	}
@@ -128,13 +121,9 @@ func TestExtraRestore(t *testing.T) {
 				t.Fatalf("recover failed:\n%s%s", c.stdout.String(), c.stderr.String())
 			}
 			line, err := json.Marshal(map[string]any{"headers": map[string]string{webhook.HeaderSignature: told.signature}, "body": string(told.body)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			copies := filepath.Join(g.dir, "copies.jsonl")
-			if err := os.WriteFile(copies, append(line, '\n'), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(copies, append(line, '\n'), 0o600))
 			c = launchWith(t, g.env, "recover", "import", copies, "--config", g.file, "--json")
 			var sum struct{ BySignature int }
 			if code := c.exit(t, patience); code != 0 || json.Unmarshal([]byte(c.stdout.String()), &sum) != nil || sum.BySignature != 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -56,8 +57,7 @@ func TestServe(t *testing.T) {
 	info.Chain.Registry = registry
 	g.info.Store(&info)
 
-	// The service must be the only user of the operator's key, so tokens are transferred
-	// before it starts.
+	// The service must be the only user of the operator's key, so tokens are transferred before it starts.
 	customer := g.newWallet("")
 	if _, err := g.chain.merchant().send(g.ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
 		t.Fatal(err)
@@ -71,9 +71,7 @@ func TestServe(t *testing.T) {
 	for _, made := range []apitypes.CreateInvoiceResponse{transferred, recorded} {
 		g.awaitCommitment(customer, made, contracts.StatusOpen)
 	}
-	if err := customer.approve(g.ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, customer.approve(g.ctx))
 	customer.mustTransfer(t, info.Merchant.Address, transferred.Invoice.TransferAmount, nil)
 	c.kill()
 	if _, err := customer.pay(g.ctx, chain.ContractTerms(g.terms(recorded.Invoice), recorded.ID), nil); err != nil {
@@ -97,8 +95,7 @@ func TestServe(t *testing.T) {
 	r.clean()
 }
 
-// awaitCommitment waits until the registry has an invoice's commitment in a
-// state.
+// awaitCommitment waits until the registry has an invoice's commitment in a state.
 func (w *world) awaitCommitment(a *wallet, made apitypes.CreateInvoiceResponse, want contracts.Status) {
 	w.Helper()
 	ctx := within(w, patience)

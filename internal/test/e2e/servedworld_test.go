@@ -12,10 +12,10 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// servedWorld is a service of quittance serve on the chain of another world, with the
-// merchant acme.
+// servedWorld is a service of quittance serve on the chain of another world, with the merchant acme.
 type servedWorld struct {
 	*world
 	chain *world
@@ -39,17 +39,13 @@ func newServedWorld(t *testing.T) *servedWorld {
 // configure writes the configuration.
 func (s *servedWorld) configure(text string) {
 	s.Helper()
-	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, os.WriteFile(s.file, []byte(text), 0o600))
 }
 
 // newWalletAddress returns the address of a new key.
 func (s *servedWorld) newWalletAddress() string {
 	key, err := crypto.GenerateKey()
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return crypto.PubkeyToAddress(key.PublicKey).Hex()
 }
 
@@ -81,9 +77,7 @@ func (s *servedWorld) awaitInvoice(id string, wanted func(apitypes.Invoice) bool
 func (s *servedWorld) payments(id string) (all []apitypes.Payment) {
 	s.Helper()
 	for p, err := range s.api().Payments(context.WithoutCancel(s.ctx), client.PaymentFilter{InvoiceID: id, IncludePending: true}) {
-		if err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, err)
 		all = append(all, p)
 	}
 	return all

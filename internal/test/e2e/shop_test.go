@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // shop is a merchant with one customer, who makes one order after the other. Each has its
@@ -31,8 +32,7 @@ type shop struct {
 	orders    []*order
 }
 
-// order is an invoice that a shop requests, with its transactions. The amounts of a shop's
-// orders differ.
+// order is an invoice that a shop requests, with its transactions. The amounts of a shop's orders differ.
 type order struct {
 	kind     kind
 	request  apitypes.CreateInvoiceRequest
@@ -88,8 +88,7 @@ func (s *shop) trade(ctx context.Context) error {
 	return s.settle(ctx, o, amount)
 }
 
-// order creates the invoice. A request with an idempotency key is repeated until it
-// succeeds, and sometimes once more.
+// order creates the invoice. A request with an idempotency key is repeated until it succeeds, and sometimes once more.
 func (s *shop) order(ctx context.Context, o *order) error {
 	if o.kind == keyless {
 		made, err := s.api().CreateInvoice(ctx, o.request)
@@ -179,8 +178,7 @@ func (s *shop) awaitPaid(ctx context.Context, o *order) error {
 	})
 }
 
-// send pays by a transfer. onlyOpen is true if the transfer is attributed to the invoice
-// only while that is open.
+// send pays by a transfer. onlyOpen is true if the transfer is attributed to the invoice only while that is open.
 func (s *shop) send(ctx context.Context, o *order, amount *big.Int, trailing []byte, onlyOpen bool) error {
 	_, err := s.customer.transfer(ctx, s.till.address, amount, trailing, func(tx common.Hash) { o.payments[tx] = onlyOpen })
 	return err
@@ -203,9 +201,7 @@ func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
 func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	w.Helper()
 	amount, err := invoice.ParseAmount(inv.Amount)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	return invoice.Terms{
 		Merchant: invoice.Address(common.HexToAddress(inv.MerchantAddress)),
 		Token:    invoice.Address(common.HexToAddress(w.info.Load().Chain.Token)),
@@ -233,9 +229,7 @@ func (w *world) openShops(ctx context.Context, n int, random *rand.Rand) []*shop
 		if _, err := bank.transfer(ctx, s.customer.address, big.NewInt(1_000_000_000_000), nil, nil); err != nil {
 			w.Fatal(err)
 		}
-		if err := s.customer.approve(ctx); err != nil {
-			w.Fatal(err)
-		}
+		expect.OK(w, s.customer.approve(ctx))
 		shops[i] = s
 	}
 	return shops

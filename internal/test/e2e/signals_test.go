@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // idleConfig configures a service on a chain with a node that is down.
@@ -24,9 +26,7 @@ chains: [{chainKey: base, rpc: ["http://127.0.0.1:1"]}]
 func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "quittance.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, idleConfig, database, stopDelay), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, fmt.Appendf(nil, idleConfig, database, stopDelay), 0o600))
 	c = launch(t, "serve", "--config", file)
 	ready := regexp.MustCompile(`msg=ready url=(http://127\.0\.0\.1:\d+)`)
 	if err := await(within(t, patience), func() bool {
@@ -40,14 +40,11 @@ func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string)
 	return c, url
 }
 
-// TestExtraSecondSignal sends a second SIGTERM to a service that waits before it stops. It must
-// end at once.
+// TestExtraSecondSignal sends a second SIGTERM to a service that waits before it stops. It must end at once.
 func TestExtraSecondSignal(t *testing.T) {
 	t.Parallel()
 	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "5m")
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.cmd.Process.Signal(syscall.SIGTERM))
 	if err := await(within(t, patience), func() bool { return strings.Contains(c.stderr.String(), "msg=stopping") }); err != nil {
 		t.Fatal("it does not stop")
 	}
@@ -60,16 +57,12 @@ func TestExtraSecondSignal(t *testing.T) {
 func TestExtraHangup(t *testing.T) {
 	t.Parallel()
 	c, url := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "0s")
-	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.cmd.Process.Signal(syscall.SIGHUP))
 	if err := await(within(t, patience), func() bool { return strings.Contains(c.stderr.String(), "SIGHUP changes nothing") || c.ended() }); err != nil || c.ended() {
 		t.Fatal("a SIGHUP is not logged, or ends it")
 	}
 	response, err := http.Get(url + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("/healthz answers %s, %v", response.Status, err)
 	}

@@ -30,6 +30,7 @@ import (
 
 	"github.com/quittance/quittance"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
@@ -72,9 +73,7 @@ func serveGenerated(t *testing.T, chainWorld *world, database string) string {
 	t.Helper()
 	on := chainWorld.info.Load().Chain
 	config := filepath.Join(t.TempDir(), "quittance.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, generatedConfig, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(config, fmt.Appendf(nil, generatedConfig, on.ChainID, on.RPCURL, on.Token), 0o600))
 	c := launchWith(t, []string{"DATABASE_URL=" + database}, "serve", "--config", config)
 	return c.awaitURL(t)
 }
@@ -85,13 +84,9 @@ type generator struct{ java, jar string }
 func newGenerator(ctx context.Context, t *testing.T) generator {
 	t.Helper()
 	java, err := testdeps.ProgramOf(ctx, "e2e", "openjdk-17-jre-headless", "java")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	modules, err := testdeps.NodeModules(ctx, "e2e", testdeps.Repo("tools/openapi"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return generator{java, filepath.Join(modules, "specmatic", "specmatic.jar")}
 }
 
@@ -116,9 +111,7 @@ func (g generator) run(ctx context.Context, t *testing.T, services ...string) {
 		"openapi.yaml":            document,
 		"openapi_dictionary.yaml": fmt.Appendf(nil, dictionary, time.Now().Add(time.Hour).Unix()),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	fronts, address := newFronts(t, services)
 	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address)
@@ -150,9 +143,7 @@ const windowSize = 3
 func inWindows(t *testing.T) (text []byte, operations int) {
 	t.Helper()
 	var document map[string]any
-	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(quittance.OpenAPI, &document))
 	shared := document["components"].(map[string]any)["parameters"].(map[string]any)
 	paths := document["paths"].(map[string]any)
 	delete(paths, "/api/events/stream") // its responses do not end
@@ -175,9 +166,7 @@ func inWindows(t *testing.T) (text []byte, operations int) {
 		}
 	}
 	text, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text, operations
 }
 
@@ -221,9 +210,7 @@ func newFronts(tb testing.TB, services []string) (fronts []*front, address strin
 	var handlers []http.Handler
 	for _, service := range services {
 		target, err := url.Parse(service)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.OK(tb, err)
 		f := &front{TB: tb, ids: make(map[string]string)}
 		fronts = append(fronts, f)
 		handlers = append(handlers, apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))

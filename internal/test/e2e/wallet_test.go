@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // wallet is an account of a world's chain, used over JSON-RPC. It survives kills of the
@@ -44,9 +45,7 @@ func (w *world) newWallet(text string) *wallet {
 	if text != "" {
 		key, err = crypto.HexToECDSA(strings.TrimPrefix(text, "0x"))
 	}
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	a := &wallet{info: w.info.Load, key: key, address: crypto.PubkeyToAddress(key.PublicKey)}
 	w.Cleanup(func() {
 		a.mu.Lock()
@@ -160,9 +159,7 @@ func (a *wallet) mustTransfer(tb testing.TB, to, amount string, trailing []byte)
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	receipt, err := a.transfer(ctx, common.HexToAddress(to), units(tb, amount), trailing, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		tb.Fatalf("the transfer %s failed", receipt.TxHash)
 	}
@@ -197,9 +194,7 @@ func (a *wallet) authorize(tb testing.TB, made apitypes.CreateInvoiceResponse) s
 	}
 	chain := a.info().Chain
 	signature, err := auth.Sign(contracts.TestUSDCDomain(new(big.Int).SetUint64(chain.ChainID), common.HexToAddress(chain.Token)), a.key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	return fmt.Sprintf(`{
   "from": %q,
   "to": %q,

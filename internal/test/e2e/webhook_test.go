@@ -9,11 +9,11 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
-// leaseTime is the time within which a delivery that a killed program had leased must be
-// attempted again.
+// leaseTime is the time within which a delivery that a killed program had leased must be attempted again.
 const leaseTime = time.Minute
 
 // awaitEvent waits until the record of an event meets a condition.
@@ -38,9 +38,7 @@ func (w *world) awaitEvent(id string, limit time.Duration, ok func(apitypes.Even
 func (w *world) created(invoiceID string) apitypes.EventRecord {
 	w.Helper()
 	for e, err := range w.api().Events(w.Context(), client.EventFilter{InvoiceID: invoiceID}) {
-		if err != nil {
-			w.Fatal(err)
-		}
+		expect.OK(w, err)
 		return e
 	}
 	w.Fatalf("no event has the invoice %s", invoiceID)
@@ -58,8 +56,7 @@ chains:
   - {chainKey: testnet, idleInterval: 1s, chainId: %d, rpc: ["%s"], finality: 2, tokens: [{currency: USDC, address: "%s"}]}
 `
 
-// TestExtraWebhookAllow checks that a service posts to its own machine only if the
-// configuration allows it.
+// TestExtraWebhookAllow checks that a service posts to its own machine only if the configuration allows it.
 func TestExtraWebhookAllow(t *testing.T) {
 	t.Parallel()
 	g, r := newServedWorld(t), newReceiver(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
@@ -95,9 +96,7 @@ func (w *world) ready(c *child) bool {
 func (w *world) api() *client.Client {
 	w.Helper()
 	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http), client.WithRetries(0))
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	return c
 }
 
@@ -117,8 +116,6 @@ func (w *world) draft(amount string) apitypes.CreateInvoiceRequest {
 func (w *world) create(r apitypes.CreateInvoiceRequest, options ...client.Option) apitypes.CreateInvoiceResponse {
 	w.Helper()
 	made, err := w.api().CreateInvoice(w.Context(), r, options...)
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	return made
 }

@@ -15,25 +15,21 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/client/x402"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestExtraX402Middleware charges for a route of a Go server with client/x402. The unmodified client
-// returns its secret, so it can repeat its payment. A stranger who has copied the payment from the
-// chain cannot.
+// TestExtraX402Middleware charges for a route of a Go server with client/x402. The unmodified client returns its
+// secret, so it can repeat its payment. A stranger who has copied the payment from the chain cannot.
 func TestExtraX402Middleware(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := w.info.Load()
 	quittance, err := client.New(info.BaseURL, client.WithKey(x402Key(t, w.api(), info.Merchant.ID)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	charge, err := x402.New(x402.Config{
 		Client: quittance, Network: fmt.Sprintf("eip155:%d", info.Chain.ChainID), Asset: info.Chain.Token, PayTo: info.Merchant.Address, Name: "USD Coin", Version: "2",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var payment atomic.Pointer[string] // the newest that was offered to the server
 	forecast := charge.Handler(x402.Price{Amount: "10000"}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "rain for "+x402.Payer(r.Context())) // the client reads it
@@ -65,18 +61,12 @@ func TestExtraX402Middleware(t *testing.T) {
 func request402(tb testing.TB, url, payment string) (status int, body string) {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	request.Header.Set(x402.HeaderSignature, payment)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, errors.Join(err, response.Body.Close()))
 	return response.StatusCode, string(text)
 }
 
@@ -84,13 +74,9 @@ func request402(tb testing.TB, url, payment string) (status int, body string) {
 func withClientSecret(tb testing.TB, payment, secret string) string {
 	tb.Helper()
 	text, err := base64.StdEncoding.DecodeString(payment)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	var p apitypes.X402PaymentPayload
-	if err := json.Unmarshal(text, &p); err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, json.Unmarshal(text, &p))
 	if p.Accepted.Extra["clientSecret"] == nil {
 		tb.Fatalf("the payment has no secret: %s", text)
 	}

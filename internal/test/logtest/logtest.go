@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Buffer holds the bytes that were written to it. The zero value is empty. It is safe for concurrent
-// use.
+// Buffer holds the bytes that were written to it. The zero value is empty. It is safe for concurrent use.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

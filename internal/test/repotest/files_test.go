@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -20,8 +21,7 @@ var root = testdeps.Repo(".")
 // outside are folders that are not the project's own text.
 var outside = []string{".git", "node_modules", "bin", "dist", "testdata"}
 
-// files returns the paths of the repository's files with an extension, relative
-// to root.
+// files returns the paths of the repository's files with an extension, relative to root.
 func files(t *testing.T, ext string) []string {
 	t.Helper()
 	var found []string
@@ -38,9 +38,7 @@ func files(t *testing.T, ext string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(found) == 0 {
 		t.Fatalf("no %s files below %s", ext, root)
 	}
@@ -51,9 +49,7 @@ func files(t *testing.T, ext string) []string {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -66,9 +62,7 @@ func eachGoFile(t *testing.T, visit func(name string, set *token.FileSet, file *
 			continue
 		}
 		file, err := parser.ParseFile(set, filepath.Join(root, name), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		visit(name, set, file)
 	}
 }

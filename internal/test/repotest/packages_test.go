@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // maxFolders is how many folders internal has at most, without those below them.
@@ -33,9 +35,7 @@ func TestPackagesAreDescribed(t *testing.T) {
 func list(t *testing.T, folder string) (folders []string, files int) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			folders = append(folders, folder+"/"+e.Name())

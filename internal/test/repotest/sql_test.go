@@ -12,8 +12,7 @@ import (
 // statement matches the beginning of an SQL statement.
 var statement = regexp.MustCompile("^[\"`]\\s*(SELECT [^ ]|INSERT INTO |UPDATE [a-z_]+ SET |DELETE FROM |WITH [a-z_]+ (\\(|AS ))")
 
-// TestSQLIsInItsFiles allows SQL only in the engine and in the *_sql.go files of the packages that own
-// the tables.
+// TestSQLIsInItsFiles allows SQL only in the engine and in the *_sql.go files of the packages that own the tables.
 func TestSQLIsInItsFiles(t *testing.T) {
 	t.Parallel()
 	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -32,9 +33,7 @@ var Equal = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a =
 // Must fails the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // Update runs fn in a transaction, and fails the test if it does not commit.
@@ -276,8 +275,7 @@ func Fill(t *testing.T, s *db.DB) {
 	fillAuthorizations(t, s)
 }
 
-// Explain returns the steps of a plan, which are in the last of the given number of
-// columns.
+// Explain returns the steps of a plan, which are in the last of the given number of columns.
 func Explain(t *testing.T, conn *sql.DB, query string, args []any, columns int) []string {
 	t.Helper()
 	rows, err := conn.QueryContext(t.Context(), query, args...)

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Lock waits for the exclusive lock of a file, which it creates if necessary.
-// Packages are tested at the same time and must not install the same thing
-// twice. Closing the file releases the lock.
+// Lock waits for the exclusive lock of a file, which it creates if necessary. Packages are tested at the same time and
+// must not install the same thing twice. Closing the file releases the lock.
 func Lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of a lock: %w", err)

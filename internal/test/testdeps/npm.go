@@ -44,8 +44,7 @@ func NodeModules(ctx context.Context, who, dir string) (_ string, err error) {
 	return modules, npmCI(ctx, who, npm, dir, home)
 }
 
-// npmCI installs the packages of dir in the folder home, atomically. The caller holds
-// home's lock.
+// npmCI installs the packages of dir in the folder home, atomically. The caller holds home's lock.
 func npmCI(ctx context.Context, who, npm, dir, home string) error {
 	if err := Notify(fmt.Sprintf("%s: running npm ci for %s, into %s", who, dir, home)); err != nil {
 		return err

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestParallel reads the flag that TestMain has set, also in a process to which the caller has given
-// it.
+// TestParallel reads the flag that TestMain has set, also in a process to which the caller has given it.
 func TestParallel(t *testing.T) {
 	if want := os.Getenv("WANT_PARALLEL"); want != "" {
 		if got := flag.Lookup("test.parallel").Value.String(); got != want {

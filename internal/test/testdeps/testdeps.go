@@ -37,9 +37,8 @@ func Notify(text string) error {
 	return errors.Join(err, tty.Close())
 }
 
-// Debian installs Debian packages. It fails if the user is not root or if MayInstall
-// fails. It announces the commands with the reason, as in "dbtest: no PostgreSQL
-// server found".
+// Debian installs Debian packages. It fails if the user is not root or if MayInstall fails. It announces the commands
+// with the reason, as in "dbtest: no PostgreSQL server found".
 func Debian(ctx context.Context, reason string, packages ...string) (err error) {
 	if err := MayInstall(); err != nil {
 		return err

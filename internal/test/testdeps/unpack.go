@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Unpacked is ProgramOf for a package that must not be installed, because that would start a service:
-// it is downloaded and unpacked in the user's cache. It needs no root unless the package lists are
-// missing.
+// Unpacked is ProgramOf for a package that must not be installed, because that would start a service: it is downloaded
+// and unpacked in the user's cache. It needs no root unless the package lists are missing.
 func Unpacked(ctx context.Context, who, pkg, name string) (_ string, err error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // account is the way of an accountant who closes a month.
@@ -47,9 +48,7 @@ func account(w *walk) {
 func (n *network) month() (link string) {
 	n.w.Helper()
 	api, err := client.New(n.Info.BaseURL)
-	if err != nil {
-		n.w.Fatal(err)
-	}
+	expect.OK(n.w, err)
 	for i, sale := range [][3]string{ // nobody pays the last
 		{"4900000", "Coffee", "juan@shop.example"}, {"7250000", "Flowers for a wedding", "maria@cafe.example"},
 		{"12500000", "Cakes", "li@bar.example"}, {"3000000", "Tea", "ida@inn.example"},
@@ -58,9 +57,7 @@ func (n *network) month() (link string) {
 			MerchantID: n.Info.Merchant.ID, MerchantAddress: n.Info.Merchant.Address, Amount: sale[0], Currency: "USDC", ChainKey: n.Info.Chain.ChainKey,
 			ExpiresAt: time.Now().Add(time.Hour).Unix(), Reference: fmt.Sprintf("order-%d", 10017+i), Description: sale[1], Customer: &apitypes.Customer{Email: sale[2]},
 		})
-		if err != nil {
-			n.w.Fatal(err)
-		}
+		expect.OK(n.w, err)
 		if i == 3 {
 			break
 		}
@@ -77,9 +74,7 @@ func (n *network) month() (link string) {
 	if err == nil {
 		link, _, err = api.CreateSignInLink(n.w.Context(), key.ID)
 	}
-	if err != nil {
-		n.w.Fatal(err)
-	}
+	expect.OK(n.w, err)
 	return link
 }
 

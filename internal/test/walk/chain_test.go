@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // network is the network that a person's wallet uses.
@@ -31,16 +32,12 @@ func (w *walk) networkOf(base string) *network {
 	w.Helper()
 	n := &network{w: w}
 	answer, err := http.Get(base + "/dev/world")
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	err = json.NewDecoder(answer.Body).Decode(&n.Info)
 	if err = errors.Join(err, answer.Body.Close()); err == nil {
 		n.node, err = ethclient.DialContext(w.Context(), n.Info.Chain.RPCURL)
 	}
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	w.Cleanup(n.node.Close)
 	return n
 }
@@ -94,9 +91,7 @@ func (n *network) transfer(address, amount string) common.Hash {
 func (n *network) fox(digits string) *browsertest.Wallet {
 	n.w.Helper()
 	key, err := crypto.HexToECDSA(strings.TrimPrefix(digits, "0x"))
-	if err != nil {
-		n.w.Fatal(err)
-	}
+	expect.OK(n.w, err)
 	fox := browsertest.NewWallet(n.w, &browsertest.World{Info: n.Info}, "Fox", key)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // operate is the way of an operator, from an empty folder to a paid invoice, by docs/install.md.
@@ -71,9 +72,7 @@ func (w *walk) writeConfig(chain *network, at, door string) {
 		text = strings.ReplaceAll(text, change[0], change[1])
 	}
 	text += "webhooks: {allow: [127.0.0.1]}\n" // the receiver is on this machine
-	if err := os.WriteFile(filepath.Join(w.dir, "quittance.yaml"), []byte(text), 0o600); err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, os.WriteFile(filepath.Join(w.dir, "quittance.yaml"), []byte(text), 0o600))
 }
 
 // setEndpoint sets the endpoint of the merchant at the dashboard, and returns the invoices whose invoice.paid it has

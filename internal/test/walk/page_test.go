@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -204,8 +205,6 @@ func (w *walk) await(is func() bool) bool {
 func (w *walk) document(name string) string {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join(*tree, name))
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	return string(text)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // payer is a payer with a device, in a language.
@@ -27,9 +28,7 @@ func pay(w *walk) {
 			device.Language = language
 			w.device = device
 			p := payer{w, network, nil}
-			if err := json.Unmarshal([]byte(w.document("internal/web/checkout/locale/"+language+".json")), &p.words); err != nil {
-				w.Fatal(err)
-			}
+			expect.OK(w, json.Unmarshal([]byte(w.document("internal/web/checkout/locale/"+language+".json")), &p.words))
 			p.payOnce((i+j)%2 == 0)
 		}
 	}
@@ -54,16 +53,12 @@ func (p payer) word(id string) string {
 func (p payer) invoice() (address string) {
 	p.walk.pause(func() {
 		api, err := client.New(p.Info.BaseURL)
-		if err != nil {
-			p.Fatal(err)
-		}
+		expect.OK(p, err)
 		made, err := api.CreateInvoice(p.Context(), apitypes.CreateInvoiceRequest{
 			MerchantID: p.Info.Merchant.ID, MerchantAddress: p.Info.Merchant.Address, Amount: "4900000", Currency: "USDC", ChainKey: p.Info.Chain.ChainKey,
 			ExpiresAt: time.Now().Add(time.Hour).Unix(), LineItems: []apitypes.LineItem{{Label: "Two espressos", Amount: "4000000"}, {Label: "Tip", Amount: "900000"}},
 		})
-		if err != nil {
-			p.Fatal(err)
-		}
+		expect.OK(p, err)
 		address = p.Info.BaseURL + made.CheckoutURL
 	})
 	return address

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // terminal is a program that runs in a terminal.
@@ -21,9 +22,7 @@ func (w *walk) start(line string) *terminal {
 	w.Helper()
 	w.steps++
 	file, err := os.CreateTemp(w.TempDir(), "terminal")
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 	cmd := exec.CommandContext(w.Context(), "sh", "-c", "{ "+line+"; } 2>&1 | tee "+file.Name())
 	cmd.Dir, cmd.Env = w.dir, w.env
 	devtest.Run(w, cmd)
@@ -33,9 +32,7 @@ func (w *walk) start(line string) *terminal {
 // find returns the first group of what a regular expression finds on the screen, or "".
 func (t *terminal) find(pattern string) string {
 	text, err := os.ReadFile(t.file)
-	if err != nil {
-		t.w.Fatal(err)
-	}
+	expect.OK(t.w, err)
 	return group(pattern, string(text))
 }
 

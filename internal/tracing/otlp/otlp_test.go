@@ -15,13 +15,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
 )
 
-// TestExport exports spans with the service's name, under the names and headers of the
-// environment.
+// TestExport exports spans with the service's name, under the names and headers of the environment.
 func TestExport(t *testing.T) {
 	collector := otlptest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
@@ -66,9 +66,7 @@ func TestServiceName(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", collector.URL+"/v1/traces")
 	t.Setenv("OTEL_SERVICE_NAME", "pay")
 	tracer, stop, err := Start(t.Context(), Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, span := tracer.Start(t.Context(), "x")
 	span.End()
 	stop()
@@ -90,22 +88,16 @@ func TestDeadCollector(t *testing.T) {
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(released) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	refusing := "http://" + listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, listener.Close())
 	for name, endpoint := range map[string]string{"silent": silent.URL, "refusing": refusing} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
 			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret")
 			log := new(logtest.Buffer)
 			tracer, stop, err := Start(t.Context(), Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			const spans = 50_000
 			begun := time.Now()
 			ctx := tracing.WithTracer(t.Context(), tracer)

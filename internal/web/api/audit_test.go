@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func (b *backend) AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error) {
@@ -71,14 +72,10 @@ func TestListAudit(t *testing.T) {
 				break
 			}
 		}
-		if diff := cmp.Diff(want, append([]int64{}, got...)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, append([]int64{}, got...)), "%s", query)
 	}
 	var page apitypes.AuditList
-	if err := json.Unmarshal(do(h, "GET", "/api/audit?limit=1", "").Body.Bytes(), &page); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(do(h, "GET", "/api/audit?limit=1", "").Body.Bytes(), &page))
 	e := b.audit[6]
 	want := apitypes.AuditEntry{
 		Seq: 7, At: now + 6, Actor: "key_1", Client: "192.0.2.1", RequestID: "req_1", MerchantID: "acme", Action: "endpoint.update",

@@ -34,8 +34,7 @@ func TestIncompleteBody(t *testing.T) {
 	}
 }
 
-// TestDeclaredLength sends a Content-Length that is too large. It is rejected before the
-// body is read.
+// TestDeclaredLength sends a Content-Length that is too large. It is rejected before the body is read.
 func TestDeclaredLength(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)

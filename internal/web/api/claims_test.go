@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func (b *backend) NearInvoices(ctx context.Context, lookups []ledger.NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
@@ -83,26 +84,21 @@ func TestPaymentsWithoutInvoiceHaveCandidates(t *testing.T) {
 		}
 	}
 	list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
-	if diff := cmp.Diff([]apitypes.PaymentCandidate{candidate(1, "bean"), candidate(0, "acme")}, list.Payments[0].Candidates); diff != "" {
-		t.Errorf("candidates (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]apitypes.PaymentCandidate{candidate(1, "bean"), candidate(0, "acme")}, list.Payments[0].Candidates), "candidates")
 	if got := len(list.Payments[0].Claims); got != 2 {
 		t.Errorf("%d claims, want 2", got)
 	}
 	without := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed&candidates=false", ""), http.StatusOK).Payments[0]
 	want := list.Payments[0]
 	want.Candidates, want.Claims = nil, nil
-	if diff := cmp.Diff(want, without); diff != "" {
-		t.Errorf("without candidates (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, without), "without candidates")
 	one := decode[apitypes.PaymentResponse](t, do(h, "GET", "/api/payments/"+list.Payments[0].ID, ""), http.StatusOK).Payment
 	if diff := cmp.Diff(list.Payments[0], one); diff != "" {
 		t.Errorf("fetched (-listed +fetched):\n%s", diff)
 	}
 }
 
-// TestPaymentOfLostInvoice shows why a payment has no invoice: in lists with details, of one payment
-// and in the inbox.
+// TestPaymentOfLostInvoice shows why a payment has no invoice: in lists with details, of one payment and in the inbox.
 func TestPaymentOfLostInvoice(t *testing.T) {
 	b := ambiguous()
 	lost := invoice.Hash{0x77}
@@ -141,9 +137,7 @@ func TestCandidatesShowDifferences(t *testing.T) {
 		test.set()
 		test.want.InvoiceID, test.want.MerchantID, test.want.Status, test.want.Amount = invoiceID(0), "acme", "open", "34000000"
 		list := decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?include=unattributed", ""), http.StatusOK)
-		if diff := cmp.Diff([]apitypes.PaymentCandidate{test.want}, list.Payments[0].Candidates); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]apitypes.PaymentCandidate{test.want}, list.Payments[0].Candidates), "%s", name)
 	}
 }
 
@@ -159,9 +153,7 @@ func TestListClaims(t *testing.T) {
 		for _, c := range decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims"+query, ""), http.StatusOK).Claims {
 			got = append(got, c.ID)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%q", query)
 	}
 	first := decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims?limit=1", ""), http.StatusOK)
 	next := decode[apitypes.ClaimList](t, do(h, "GET", "/api/claims?limit=1&cursor="+first.NextCursor, ""), http.StatusOK)

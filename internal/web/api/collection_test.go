@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in
-// drafts.
+// TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in drafts.
 func TestIntegrationCollection(t *testing.T) {
 	store := dbtest.Open(t, dbtest.SQLite(t))
 	local, _ := chain.Lookup(chain.Local)

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestCompression asks for large and small answers with and without compression.
@@ -54,12 +56,8 @@ func unpacked(t *testing.T, w *httptest.ResponseRecorder) string {
 		return w.Body.String()
 	}
 	plain, err := gzip.NewReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -61,9 +62,7 @@ func TestCreate(t *testing.T) {
 			AmountPaid: "0", AmountRefunded: "0",
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "answer")
 	if got, want := w.Header().Get("Location"), "/api/invoices/"+invoiceID(0); got != want {
 		t.Errorf("Location = %s, want %s", got, want)
 	}

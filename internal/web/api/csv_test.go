@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -40,9 +41,7 @@ func exported(t *testing.T, h http.Handler, path string) ([][]string, *httptest.
 		t.Errorf("%s: lines do not end in CRLF", path)
 	}
 	records, err := csv.NewReader(w.Body).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return records, w
 }
 
@@ -202,9 +201,7 @@ func TestExportedPaymentsOfInvoice(t *testing.T) {
 	want := [][]string{
 		{"id", "status", "invoiceId"}, {"pay_" + number(3), "pending", invoiceID(3)}, {"pay_" + number(0), "confirmed", invoiceID(3)},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "")
 }
 
 // TestExportedCells reads one payment with all figures, in a time zone.
@@ -222,9 +219,7 @@ func TestExportedCells(t *testing.T) {
 		"amountRefunded": "1500000", "amountRefundedDecimal": "1.50", "from": zero, "to": zero, "blockNumber": "7",
 		"confirmedAt": "2025-11-24T21:45:00+05:45", "attribution": "calldata", "reference": "",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "")
 }
 
 // TestFormulasAreEscaped writes formulas at every place where a spreadsheet may find one.
@@ -289,14 +284,10 @@ func TestBrokenExports(t *testing.T) {
 		a := api.New(api.Config{Reader: &failing{b, reads}, Events: b, Chains: []chain.Chain{base}, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(a.Handler())
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set("Accept", "text/csv")
 		response, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		body, err := io.ReadAll(response.Body)
 		whole := reads == 31
 		if response.StatusCode != status || (err == nil) != (whole || status >= 400) {
@@ -312,8 +303,7 @@ func TestBrokenExports(t *testing.T) {
 	}
 }
 
-// stopping is a backend that stops each read of invoices after one row, as it does with filters that
-// few rows match.
+// stopping is a backend that stops each read of invoices after one row, as it does with filters that few rows match.
 type stopping struct{ *backend }
 
 func (s stopping) Invoices(ctx context.Context, filter ledger.InvoiceFilter) ([]invoice.Invoice, string, error) {
@@ -352,15 +342,11 @@ func TestExportsBegin(t *testing.T) {
 		a := api.New(api.Config{Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(a.Handler())
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set("Accept", "text/csv")
 		r.Header.Set("Accept-Encoding", coding)
 		response, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		body := response.Body
 		if coding == "gzip" {
 			if body, err = gzip.NewReader(response.Body); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // with returns a request with further members. Values are JSON texts.
@@ -32,9 +33,7 @@ func TestDetails(t *testing.T) {
 			Reference: got.Reference, UniqueReference: got.UniqueReference, Metadata: got.Metadata, Customer: got.Customer,
 			Description: got.Description, ReturnURL: got.ReturnURL, CancelURL: got.CancelURL,
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("answer (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "answer")
 	}
 	check(decode[apitypes.CreateInvoiceResponse](t, w, http.StatusCreated).Invoice)
 	check(decode[apitypes.InvoiceResponse](t, do(h, "GET", w.Header().Get("Location"), ""), http.StatusOK).Invoice)

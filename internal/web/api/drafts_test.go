@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestChangeInvoice(t *testing.T) {
@@ -34,14 +35,10 @@ func TestChangeInvoice(t *testing.T) {
 		Reference: text(""), UniqueReference: new(bool), Metadata: map[string]*string{"a": text("1"), "b": nil},
 		CustomerID: text("c"), CustomerEmail: text(""), Description: text("d"), ReturnURL: text(""),
 	}
-	if diff := cmp.Diff(want, c.Details); diff != "" {
-		t.Errorf("details (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, c.Details), "details")
 	do(h, "PATCH", path, `{"metadata":null,"customer":null}`, "Content-Type", "application/json")
 	want = invoice.DetailsChange{NoMetadata: true, CustomerID: text(""), CustomerEmail: text("")}
-	if diff := cmp.Diff(want, b.changes[1].Details); diff != "" {
-		t.Errorf("removed (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, b.changes[1].Details), "removed")
 	for field, body := range map[string]string{
 		"amount": `{"amount":null}`, "expiresAt": `{"expiresAt":"1"}`, "lineItems": `{"lineItems":null}`,
 		"reference": `{"reference":""}`, "customer": `{"customer":[]}`, "customer.id": `{"customer":{"id":1}}`, "metadata[a]": `{"metadata":{"a":1}}`,
@@ -64,9 +61,7 @@ func TestFixedMembers(t *testing.T) {
 		return do(h, "PATCH", path, body, "Content-Type", "application/json")
 	}
 	whole, err := json.Marshal(decode[map[string]any](t, do(h, "GET", path, ""), http.StatusOK)["invoice"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, same := range []string{string(whole), `{"status":"paid","draft":false,"exception":null,"unknown":1}`} {
 		if w := patch(same); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", same, w.Code, w.Body)

@@ -14,14 +14,14 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func eventID(n int) string { return invoice.PrefixEvent + number(n) }
 
-// newEventBackend returns a backend with n events, numbered from 1, in all delivery
-// states.
+// newEventBackend returns a backend with n events, numbered from 1, in all delivery states.
 func newEventBackend(n int) *backend {
 	b := &backend{attempts: []webhooks.Attempt{
 		{Number: 1, Started: time.Unix(now, 0), Duration: 5 * time.Second, Error: "no answer within 5s", Lookup: 2 * time.Millisecond},
@@ -59,9 +59,7 @@ func numbersOf(t *testing.T, list apitypes.EventList) []int {
 	got := []int{}
 	for _, r := range list.Events {
 		var e struct{ ID string }
-		if err := json.Unmarshal(r.Event, &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(r.Event, &e))
 		for i := range 1000 {
 			if e.ID == eventID(i) {
 				got = append(got, i)
@@ -89,9 +87,7 @@ func TestListEventsFilters(t *testing.T) {
 		"?limit=2":                           {11, 10},
 	} {
 		list := decode[apitypes.EventList](t, do(h, "GET", "/api/events"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, numbersOf(t, list)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, numbersOf(t, list)), "%s", query)
 		if (list.NextCursor != "") != (query == "?limit=2") {
 			t.Errorf("%s: nextCursor is %q", query, list.NextCursor)
 		}
@@ -158,9 +154,7 @@ func TestCatchUp(t *testing.T) {
 	}
 	want := map[string][]int{"": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, "&merchantId=bean": {1, 3, 5, 7, 9, 11, 13},
 		"&type=invoice.created": {5, 10}, "&merchantId=no%00body": nil}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "")
 	wantProblem(t, do(h, "GET", "/api/events?after="+from[""]+"&merchantId=acme", ""), http.StatusBadRequest, "invalid_field", "after")
 	wantProblem(t, do(h, "GET", "/api/events?cursor="+from[""], ""), http.StatusBadRequest, "invalid_field", "cursor")
 }
@@ -184,9 +178,7 @@ func TestGetEvent(t *testing.T) {
 		}
 		got := decode[apitypes.EventRecord](t, w, http.StatusOK)
 		want := apitypes.EventRecord{Event: b.events[i].Body, MerchantID: b.events[i].MerchantID, InvoiceID: invoiceID(i / 3), Delivery: delivery, Attempts: attempts}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("event %d (-want +got):\n%s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "event %d", i)
 	}
 	for _, none := range []string{eventID(4), "evt_", "x", "evt_%00", "evt_%ff", invoiceID(0)} {
 		wantProblem(t, do(h, "GET", "/api/events/"+none, ""), http.StatusNotFound, "not_found", "")
@@ -239,9 +231,7 @@ func TestRedeliverMany(t *testing.T) {
 		}
 		for i, f := range b.redone {
 			want.After = int64(i * api.RedeliverBatch)
-			if diff := cmp.Diff(want, f); diff != "" {
-				t.Errorf("%s, %d (-want +got):\n%s", name, i, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, f), "%s, %d", name, i)
 		}
 	}
 }

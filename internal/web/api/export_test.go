@@ -58,8 +58,7 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// openToOperator returns a handler that acts for the operator unless the context has a
-// principal.
+// openToOperator returns a handler that acts for the operator unless the context has a principal.
 func openToOperator(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if access.FromContext(r.Context()) == (access.Principal{}) {

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -35,9 +36,7 @@ func TestFilters(t *testing.T) {
 		"to=" + strings.ToLower(account) + "&": {To: strings.ToLower(account)},
 	} {
 		decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(ledger.InvoiceFilter{}, "Limit")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(ledger.InvoiceFilter{}, "Limit")), "%s", query)
 	}
 	for query, want := range map[string]ledger.PaymentFilter{
 		"invoiceId=" + invoiceID(1):               {InvoiceID: invoiceID(1)},
@@ -48,14 +47,10 @@ func TestFilters(t *testing.T) {
 		"confirmedAfter=100&include=unattributed": {Confirmed: db.Span{From: span.From}, IncludeUnattributed: true},
 	} {
 		decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(ledger.PaymentFilter{}, "Limit")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(ledger.PaymentFilter{}, "Limit")), "%s", query)
 	}
 	decode[apitypes.EventList](t, do(h, "GET", "/api/events?createdAfter=100&createdBefore=200", ""), http.StatusOK)
-	if diff := cmp.Diff(webhooks.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(webhooks.EventFilter{})); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(webhooks.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(webhooks.EventFilter{})), "events")
 }
 
 func TestWrongFilters(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -61,9 +62,7 @@ func encode(t *testing.T, d invoice.Draft) []byte {
 		r.LineItems = append(r.LineItems, apitypes.LineItem{Label: item.Label, Amount: item.Amount.String()})
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 

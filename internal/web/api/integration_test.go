@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
@@ -51,8 +52,7 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 	return m, id != "other", nil
 }
 
-// newIntegration returns the API of a service with the chain base, which has no contract, and
-// others.
+// newIntegration returns the API of a service with the chain base, which has no contract, and others.
 func newIntegration(t *testing.T, s *db.DB, others ...chain.Chain) integration {
 	t.Helper()
 	return newIntegrationAt(t, s, testClock, others...)
@@ -76,9 +76,7 @@ func newIntegrationAt(t *testing.T, s *db.DB, testClock func() time.Time, others
 	httpClient := server.Client()
 	httpClient.Transport = apitest.Transport(t, httpClient.Transport)
 	c, err := client.New(server.URL, client.WithHTTPClient(httpClient), client.WithRetries(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return integration{c, service, handler, asked}
 }
 
@@ -86,9 +84,7 @@ func (s integration) ids(t *testing.T, f client.InvoiceFilter) []string {
 	t.Helper()
 	ids := []string{}
 	for inv, err := range s.Invoices(t.Context(), f) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		ids = append(ids, inv.ID)
 	}
 	return ids
@@ -125,17 +121,13 @@ func TestIntegrationCreate(t *testing.T) {
 		}
 
 		first, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		again, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey(`"k"`))
 		if diff := cmp.Diff(first, again); err != nil || diff != "" {
 			t.Errorf("repeated: %v (-first +again):\n%s", err, diff)
 		}
 		body, err := json.Marshal(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		w := do(s.handler, "POST", "/api/invoices", string(body), "Idempotency-Key", "k")
 		if replayed := w.Header().Get("Idempotency-Replayed"); w.Code != http.StatusCreated || replayed != "true" {
 			t.Errorf("repeated: %d with Idempotency-Replayed %q, want true", w.Code, replayed)
@@ -155,9 +147,7 @@ func TestIntegrationCreate(t *testing.T) {
 		if diff := cmp.Diff(first.Invoice, fetched); err != nil || diff != "" {
 			t.Errorf("%v (-created +fetched):\n%s", err, diff)
 		}
-		if diff := cmp.Diff([]string{second.ID, first.ID}, s.ids(t, client.InvoiceFilter{})); diff != "" {
-			t.Errorf("list (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{second.ID, first.ID}, s.ids(t, client.InvoiceFilter{})), "list")
 	})
 }
 
@@ -165,13 +155,9 @@ func TestIntegrationCreate(t *testing.T) {
 func (s integration) createInvoice(t *testing.T, store *db.DB) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
 	t.Helper()
 	created, err := s.CreateInvoice(t.Context(), asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	inv, err := ledger.NewReader(store).Invoice(t.Context(), created.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return created, inv
 }
 
@@ -183,22 +169,16 @@ func TestIntegrationAttribution(t *testing.T) {
 		other := asked
 		other.MerchantAddress = "0x1111111111111111111111111111111111111111"
 		elsewhere, err := s.CreateInvoice(ctx, other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		twin, err := s.CreateInvoice(ctx, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
 		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{ // two invoices have this amount
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
 		}}
-		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})))
 		for filter, want := range map[client.PaymentFilter]string{
 			{}:                          "",
 			{IncludePending: true}:      "",
@@ -211,9 +191,7 @@ func TestIntegrationAttribution(t *testing.T) {
 				t.Errorf("%+v lists %q, want %q", filter, got, want)
 			}
 		}
-		if err := confirm(ctx, s.service, block.Header); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, confirm(ctx, s.service, block.Header))
 		if got := s.payments(t, client.PaymentFilter{IncludeUnattributed: true}); got != " confirmed;" {
 			t.Errorf("confirmed: %s", got)
 		}
@@ -291,9 +269,7 @@ func (s integration) payments(t *testing.T, f client.PaymentFilter) string {
 	t.Helper()
 	var text strings.Builder
 	for p, err := range s.Payments(t.Context(), f) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		fmt.Fprintf(&text, "%s %s;", p.InvoiceID, p.Status)
 	}
 	return text.String()

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
@@ -63,9 +64,7 @@ func (k keyed) client(key string) *client.Client {
 		options = append(options, client.WithKey(key))
 	}
 	c, err := client.New(k.server.URL, options...)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	expect.OK(k.t, err)
 	return c
 }
 
@@ -73,9 +72,7 @@ func (k keyed) client(key string) *client.Client {
 func (k keyed) create(by *client.Client, merchantID string, scopes ...string) (apitypes.Key, *client.Client) {
 	k.t.Helper()
 	made, secret, err := by.CreateKey(k.t.Context(), apitypes.CreateKeyRequest{Name: "shop", MerchantID: merchantID, Scopes: scopes})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	expect.OK(k.t, err)
 	return made, k.client(secret)
 }
 
@@ -100,9 +97,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 		k.create(operator, "globex", "read")
 		var ids []string
 		for key, err := range acme.Keys(ctx, "") {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			ids = append(ids, key.ID)
 		}
 		if want := reader.ID + " " + admin.ID; strings.Join(ids, " ") != want {
@@ -144,8 +139,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 	})
 }
 
-// TestMerchantIsFilledIn creates invoices without merchantId, and uses one idempotency key
-// for two merchants.
+// TestMerchantIsFilledIn creates invoices without merchantId, and uses one idempotency key for two merchants.
 func TestMerchantIsFilledIn(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -156,9 +157,7 @@ func TestListsOfUnknownMerchant(t *testing.T) {
 	for _, id := range []string{"", "a%20b", "a%00", "%ff", strings.Repeat("m", invoice.MaxMerchantID+1), "caf%C3%A9"} {
 		for _, list := range []string{"invoices", "payments"} {
 			got := decode[map[string][]any](t, do(h, "GET", "/api/"+list+"?merchantId="+id, ""), http.StatusOK)
-			if diff := cmp.Diff(map[string][]any{list: {}}, got); diff != "" {
-				t.Errorf("%s of %q (-want +got):\n%s", list, id, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(map[string][]any{list: {}}, got), "%s of %q", list, id)
 		}
 	}
 	wantProblem(t, do(h, "GET", "/api/invoices?merchantId=&status=x", ""), http.StatusBadRequest, "invalid_status", "")

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
@@ -53,9 +54,7 @@ func TestMerchants(t *testing.T) {
 			all = append(all, apitypes.AllowedAddress{ChainKey: "base", Address: a})
 		}
 		text, err := json.Marshal(apitypes.UpdateMerchantRequest{AllowedAddresses: all})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return string(text)
 	}
 	for _, c := range []struct {
@@ -108,9 +107,7 @@ func TestMerchantLogo(t *testing.T) {
 	operator := access.Open()
 	send(operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme"}`)
 	var logo bytes.Buffer
-	if err := png.Encode(&logo, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&logo, image.NewGray(image.Rect(0, 0, 30, 20))))
 	for _, c := range []struct {
 		what         string
 		method, path string

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/webhook"
 )
@@ -93,9 +94,7 @@ func TestReceiveNotice(t *testing.T) {
 			if w.Code != http.StatusOK || w.Body.String() != `{"ok":true}` {
 				t.Errorf("answered %d %s", w.Code, w.Body)
 			}
-			if diff := cmp.Diff([]invoice.Notice{want}, b.notices, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
-				t.Errorf("received (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff([]invoice.Notice{want}, b.notices, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })), "received")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -52,9 +53,7 @@ func TestPagesEndAtMaxPageBytes(t *testing.T) {
 				ID    string
 				Event struct{ ID string }
 			}
-			if err := errors.Join(json.Unmarshal(w.Body.Bytes(), &page), json.Unmarshal(page[list.name], &elements)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(json.Unmarshal(w.Body.Bytes(), &page), json.Unmarshal(page[list.name], &elements)))
 			for _, e := range elements {
 				id := e.ID + e.Event.ID
 				if seen[id] {
@@ -64,9 +63,7 @@ func TestPagesEndAtMaxPageBytes(t *testing.T) {
 			}
 			more = ""
 			if page["nextCursor"] != nil {
-				if err := json.Unmarshal(page["nextCursor"], &more); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, json.Unmarshal(page["nextCursor"], &more))
 			}
 			if len(elements) == 0 || len(seen) < n && more == "" {
 				t.Fatalf("%s: %d elements of %d, and the next cursor is %q", path, len(seen), n, more)
@@ -139,8 +136,7 @@ func fillPages(a *api.API) (n int) {
 	}
 }
 
-// TestFailedPageAbortsTheConnection fails in the middle of a page, which the client must
-// not take for a complete one.
+// TestFailedPageAbortsTheConnection fails in the middle of a page, which the client must not take for a complete one.
 func TestFailedPageAbortsTheConnection(t *testing.T) {
 	b, reads := large(50), 0
 	b.wait = func(context.Context) error {

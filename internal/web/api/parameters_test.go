@@ -12,13 +12,13 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// A query parameter that the operation does not have is refused and named, with the
-// parameter that it may be meant for.
+// A query parameter that the operation does not have is refused and named, with the parameter that it may be meant for.
 func TestUnknownParameters(t *testing.T) {
 	h := newAPI(t, newListBackend(3))
 	const end = " is not a parameter of this operation"
@@ -57,20 +57,15 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
-// TestParametersOfOpenAPI compares the query parameters of openapi.yaml with those that
-// routes accept.
+// TestParametersOfOpenAPI compares the query parameters of openapi.yaml with those that routes accept.
 func TestParametersOfOpenAPI(t *testing.T) {
 	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var spec struct {
 		Paths      map[string]map[string]struct{ Parameters []map[string]any }
 		Components struct{ Parameters map[string]map[string]any }
 	}
-	if err := yaml.Unmarshal(raw, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(raw, &spec))
 	documented := make(map[string][]string)
 	for path, methods := range spec.Paths {
 		for method, operation := range methods {
@@ -101,18 +96,14 @@ func TestParametersOfOpenAPI(t *testing.T) {
 // what a repeated request of each other write does.
 func TestRepeatedWritesOfOpenAPI(t *testing.T) {
 	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var spec struct {
 		Paths map[string]map[string]struct {
 			Description string
 			Parameters  []map[string]any
 		}
 	}
-	if err := yaml.Unmarshal(raw, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(raw, &spec))
 	routes := make(map[string]webpage.Route)
 	for _, r := range api.New(api.Config{Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Routes() {
 		routes[r.Pattern] = r

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
@@ -60,9 +61,7 @@ func TestPaymentLinks(t *testing.T) {
 		t.Fatalf("%d %s, want %s", status, body, want)
 	}
 	var made apitypes.PaymentLinkResponse
-	if err := json.Unmarshal([]byte(body), &made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(body), &made))
 	path := "/api/payment-links/" + made.Link.ID
 	change := func(from, to string) string { return strings.Replace(espresso, from, to, 1) }
 	for _, c := range []struct {

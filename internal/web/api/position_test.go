@@ -137,9 +137,7 @@ func TestListCursorGone(t *testing.T) {
 		if path == "/api/audit" {
 			last, top = 3, 8
 		}
-		at := func(n int) string {
-			return path + "?limit=1&cursor=" + api.FormatCursor(scope, fmt.Sprintf("%d", n))
-		}
+		at := func(n int) string { return path + "?limit=1&cursor=" + api.FormatCursor(scope, fmt.Sprintf("%d", n)) }
 		if w := do(h, "GET", at(last+1), ""); w.Code != http.StatusOK {
 			t.Errorf("%s: before the branch: answered %d %s", path, w.Code, w.Body)
 		}

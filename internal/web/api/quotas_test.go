@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -31,7 +32,5 @@ func TestRefusedQuotas(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", limit, got)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"audit_storage": 1, "invoice_storage": 1}, refused); diff != "" {
-		t.Errorf("refused (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[string]int{"audit_storage": 1, "invoice_storage": 1}, refused), "refused")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // nodes report that all accounts are contracts, and report the configured state of transactions. asked
@@ -42,8 +43,7 @@ func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, erro
 	return n.waits, nil
 }
 
-// confirmedPayment creates an invoice and has it paid. It returns the payment's id and the
-// header of its block.
+// confirmedPayment creates an invoice and has it paid. It returns the payment's id and the header of its block.
 func (s integration) confirmedPayment(t *testing.T) (id string, at invoice.Header) {
 	t.Helper()
 	genesis := invoice.Header{Number: 100, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
@@ -77,9 +77,7 @@ func (s integration) observe(t *testing.T, at invoice.Header, transfer invoice.T
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 func TestIntegrationRefund(t *testing.T) {
@@ -209,8 +207,7 @@ func (s integration) wantRefunds(t *testing.T, path string, want []string) {
 	}
 }
 
-// TestRefundsExpireByTheClock reads refunds that are stored as pending: one that has expired, and one
-// that was sent.
+// TestRefundsExpireByTheClock reads refunds that are stored as pending: one that has expired, and one that was sent.
 func TestRefundsExpireByTheClock(t *testing.T) {
 	pending := func(id string, expires int64) invoice.RefundRecord {
 		return invoice.RefundRecord{

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/web/api"
 )
@@ -68,9 +69,7 @@ func TestReportedFees(t *testing.T) {
 		"from=11&to=12":                nil,
 	} {
 		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query, ""), http.StatusOK).Report
-		if diff := cmp.Diff(want, made.Fees, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, made.Fees, cmpopts.EquateEmpty()), "%s", query)
 	}
 }
 
@@ -103,9 +102,7 @@ func TestReportDayWithoutMidnight(t *testing.T) {
 	} {
 		zone, date, _ := strings.Cut(day, " ")
 		begin, err := time.Parse(time.RFC3339, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		query := url.Values{"from": {date}, "to": {strconv.FormatInt(begin.Unix()+1, 10)}, "timezone": {zone}}
 		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query.Encode(), ""), http.StatusOK).Report
 		if made.From != begin.Unix() {
@@ -131,9 +128,7 @@ func TestReportDays(t *testing.T) {
 		for _, line := range made.Lines {
 			got[line.Day] = line.Payments
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", zone, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s", zone)
 		if total := made.Totals[0]; total.Payments != 4 || total.Gross != "4028" || total.Settled != "4000" || total.Suffixes != "28" || total.Net != "4028" || *total.Decimals != 6 {
 			t.Errorf("%s: totals %+v", zone, total)
 		}

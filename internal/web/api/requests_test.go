@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func (b *backend) MerchantStorage(ctx context.Context, merchantID string) (access.Storage, error) {
@@ -51,9 +52,7 @@ func TestListRequests(t *testing.T) {
 		for _, r := range list(query).Requests {
 			got = append(got, int(r.At-now))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s", query)
 	}
 	first := list("?limit=2")
 	want := apitypes.LoggedRequest{

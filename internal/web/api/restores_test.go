@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -109,9 +110,7 @@ func TestFollowersOverRestores(t *testing.T) {
 
 func (w *restoredWorld) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 }
 
 func (w *restoredWorld) update(fn func(ctx context.Context, tx *db.Tx) error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 )
@@ -35,13 +36,9 @@ func TestHead(t *testing.T) {
 func fetch(t *testing.T, server *httptest.Server, method, path string) (status int, length int64) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	answer, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := answer.Body.Close(); err != nil {
 		t.Error(err)
 	}
@@ -140,9 +137,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 // Every code is documented, and has an error status.
 func TestCodesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(testdeps.Repo("docs/errors.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for code, status := range api.Statuses() {
 		if !code.Valid() || status < 400 {
 			t.Errorf("%s answers %d", code, status)
@@ -162,9 +157,7 @@ func TestCodesAreDocumented(t *testing.T) {
 // TestCodesHaveStatuses wants a status for each code of openapi.yaml.
 func TestCodesHaveStatuses(t *testing.T) {
 	text, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var spec struct {
 		Components struct {
 			Schemas struct {
@@ -174,9 +167,7 @@ func TestCodesHaveStatuses(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(text, &spec))
 	codes := spec.Components.Schemas.ErrorCode.Enum
 	for _, code := range codes {
 		if api.Statuses()[code] == 0 {

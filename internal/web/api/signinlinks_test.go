@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestSignInLinks makes links for the caller and for others.
@@ -21,9 +22,7 @@ func TestSignInLinks(t *testing.T) {
 		supportKey, support := k.create(operator, "acme", "support")
 		strangerKey, _ := k.create(operator, "globex", "owner")
 		gone, _ := k.create(operator, "acme", "read")
-		if err := operator.RevokeKey(t.Context(), gone.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, operator.RevokeKey(t.Context(), gone.ID))
 		for _, of := range []string{"", supportKey.ID} {
 			link, expiresAt, err := support.CreateSignInLink(t.Context(), of)
 			if err != nil || !strings.HasPrefix(link, k.server.URL+"/dashboard/sign-in?link=ql_") || expiresAt.Sub(testClock()).Abs() > 11*time.Minute {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -102,13 +103,9 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	var conns []*slowConn
 	for range clients {
 		client, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(func() { _ = client.Close() }) // the server has closed it
-		if err := client.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, client.(*net.TCPConn).SetReadBuffer(4<<10))
 		if _, err := fmt.Fprint(client, "GET /api/events/stream?after=start HTTP/1.1\r\nHost: service.example\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

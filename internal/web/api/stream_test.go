@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // streamWriter records a response that is written while it is read.
@@ -186,9 +187,7 @@ func TestStreamOfDeliveries(t *testing.T) {
 			for _, n := range events {
 				ids = append(ids, eventID(n))
 			}
-			if diff := cmp.Diff(ids, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(ids, got), "%s", what)
 		}
 		again := func(n int) {
 			l.change(func(b *backend) { b.addChange(access.ActionEventRedeliver, b.events[n].MerchantID, b.events[n].ID) })

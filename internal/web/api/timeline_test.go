@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -63,9 +64,7 @@ func TestTimeline(t *testing.T) {
 		"payment.confirmation", "payment.confirmation", "payment.confirmed", "delivery.attempt",
 		"sweep.seen", "sweep.orphaned", "sweep.confirmed",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "")
 	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(5)+"/timeline", ""), http.StatusNotFound, "not_found", "")
 }
 
@@ -116,9 +115,7 @@ func TestTimelineOfDecisions(t *testing.T) {
 	for _, e := range page.Entries {
 		got = append(got, e.Kind+" "+e.By+" "+e.Reason)
 	}
-	if diff := cmp.Diff([]string{"invoice.created  ", "decision.accepted maria A good customer", "decision.undone nadia "}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"invoice.created  ", "decision.accepted maria A good customer", "decision.undone nadia "}, got), "")
 }
 
 func TestPaymentsOfInvoice(t *testing.T) {
@@ -160,7 +157,5 @@ func TestConfirmationsFollowThePayment(t *testing.T) {
 		}
 	}
 	want := []string{"payment.seen 20", "payment.confirmation 20", "payment.confirmation 30", "payment.confirmation 40", "payment.confirmed 40"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "entries")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -247,9 +248,7 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 		wantProblem(t, ask("g"), http.StatusServiceUnavailable, "unavailable", "")
 		group.Wait()
-		if diff := cmp.Diff(map[string]int{"waiting": 5, "all_waiting": 1}, l.refused); diff != "" {
-			t.Errorf("refused (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(map[string]int{"waiting": 5, "all_waiting": 1}, l.refused), "refused")
 		l.change(func(b *backend) { b.invoices[0].MerchantID, b.invoices[0].Status = "a", invoice.Paid })
 		if w := ask("a"); w.Code != http.StatusOK {
 			t.Errorf("after the others it answers %d", w.Code)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -165,9 +166,7 @@ func TestWebhookOptionalEvents(t *testing.T) {
 		`{"url":"https://acme.example/","optionalEvents":["payment.unattributed"]}`: asks,
 	} {
 		put := decode[apitypes.WebhookResponse](t, do(h, "PUT", path, body), http.StatusOK).Webhook
-		if diff := cmp.Diff(want, put.OptionalEvents); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", body, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, put.OptionalEvents), "%s", body)
 	}
 	for value, field := range map[string]string{
 		`null`: "optionalEvents", `"payment.unattributed"`: "optionalEvents", `{}`: "optionalEvents",

@@ -85,8 +85,7 @@ func TestPayInvoice(t *testing.T) {
 	}
 }
 
-// TestPayInvoiceLimit expects the limit of authorizations, and that a text that is no id is not
-// looked up.
+// TestPayInvoiceLimit expects the limit of authorizations, and that a text that is no id is not looked up.
 func TestPayInvoiceLimit(t *testing.T) {
 	t.Parallel()
 	f := &facilitatorOf{answer: apitypes.X402SettleResponse{ErrorReason: "invalid_exact_evm_payload_signature"}}

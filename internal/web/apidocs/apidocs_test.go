@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/apidocs/samples"
 )
 
@@ -26,9 +27,7 @@ const redocSum = "dcaf76612bc4a3fbcc923a8966dee2f6146a5f32e5ce1b6f02dd60cbbf8950
 func TestBundleIsUnchanged(t *testing.T) {
 	t.Parallel()
 	bundle, err := assets.ReadFile("assets/redoc.standalone.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sum := sha256.Sum256(bundle)
 	if got := hex.EncodeToString(sum[:]); got != redocSum {
 		t.Errorf("the SHA-256 is %s, want %s", got, redocSum)
@@ -79,9 +78,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s compressed, with its ETag: %d %v, want 304", path, again.Code, again.Header())
 		}
 		plain, err := gzip.NewReader(packed.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if text, err := io.ReadAll(plain); err != nil || string(text) != answer.Body.String() {
 			t.Errorf("%s: %d bytes of %d, %v", path, len(text), answer.Body.Len(), err)
 		}
@@ -90,9 +87,7 @@ func TestRoutes(t *testing.T) {
 		OpenAPI string         `json:"openapi"`
 		Paths   map[string]any `json:"paths"`
 	}
-	if err := json.Unmarshal(get("/openapi.json").Body.Bytes(), &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(get("/openapi.json").Body.Bytes(), &document))
 	if document.OpenAPI != "3.1.0" || document.Paths["/api/invoices"] == nil {
 		t.Errorf("openapi.json is of version %q and has %d paths", document.OpenAPI, len(document.Paths))
 	}
@@ -152,9 +147,7 @@ func TestSamples(t *testing.T) {
 			Samples     []struct{ Lang, Source string } `yaml:"x-codeSamples"`
 		}
 	}
-	if err := yaml.Unmarshal(withSamples(quittance.OpenAPI), &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(withSamples(quittance.OpenAPI), &document))
 	shown := 0
 	for _, item := range document.Paths {
 		for _, operation := range item {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -19,9 +20,7 @@ func TestExtraLint(t *testing.T) {
 	t.Parallel()
 	tools := testdeps.Repo("tools/openapi")
 	modules, err := testdeps.NodeModules(t.Context(), "apidocs", tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, args := range map[string][]string{
 		"redocly":  {"lint", "--config", filepath.Join(tools, "redocly.yaml")},
 		"spectral": {"lint", "--fail-severity", "hint", "--ruleset", filepath.Join(tools, "spectral.yaml")},

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// element is a node of a parsed page. text holds the text before the first child and
-// after each child.
+// element is a node of a parsed page. text holds the text before the first child and after each child.
 type element struct {
 	name     string
 	attrs    map[string]string
@@ -18,8 +17,7 @@ type element struct {
 	text     []string
 }
 
-// parsePage parses a page as browsers without scripts do. The test fails if a tag is not
-// closed.
+// parsePage parses a page as browsers without scripts do. The test fails if a tag is not closed.
 func parsePage(t *testing.T, page string) *element {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))

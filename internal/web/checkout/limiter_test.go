@@ -74,9 +74,8 @@ func home() (all []string) {
 	return all
 }
 
-// TestNobodyClosesTheLinks uses up quotas at the links of one merchant, from one connection with an
-// IPv6 /56, and then from very many clients. Clients elsewhere can still make invoices at links of
-// that merchant and of others.
+// TestNobodyClosesTheLinks uses up quotas at the links of one merchant, from one connection with an IPv6 /56, and then
+// from very many clients. Clients elsewhere can still make invoices at links of that merchant and of others.
 func TestNobodyClosesTheLinks(t *testing.T) {
 	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
 	var l limiter

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -165,8 +166,7 @@ func TestLinkPage(t *testing.T) {
 	}
 }
 
-// TestLinkMakesOneInvoice presses the button twice in one opening of the page, and in
-// another.
+// TestLinkMakesOneInvoice presses the button twice in one opening of the page, and in another.
 func TestLinkMakesOneInvoice(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()
@@ -304,9 +304,8 @@ func TestLinkLimits(t *testing.T) {
 	}
 }
 
-// TestLinkLimitPerHour sends as many requests of one client as are allowed in a minute. They cannot
-// take all transfer amounts of a price, because an invoice holds its amount for an hour after its
-// expiry.
+// TestLinkLimitPerHour sends as many requests of one client as are allowed in a minute. They cannot take all transfer
+// amounts of a price, because an invoice holds its amount for an hour after its expiry.
 func TestLinkLimitPerHour(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()
@@ -342,9 +341,7 @@ func TestLinkCode(t *testing.T) {
 	f := newFakeLinks()
 	h := f.handler(new(bytes.Buffer))
 	want, err := webpage.NewQRCode("https://pay.example/pay/corner-cafe/espresso")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := askLink(h, cafeLink+"/qr", nil)
 	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != "image/svg+xml" || !strings.Contains(got.Body.String(), want.Path) {
 		t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
@@ -439,9 +436,7 @@ func TestEmbedScript(t *testing.T) {
 // TestDocumentedStates expects docs/embedding.md to have every state of the page.
 func TestDocumentedStates(t *testing.T) {
 	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, story := range outcomes {
 		if !strings.Contains(string(docs), "`"+string(story.state)+"`") {
 			t.Errorf("docs/embedding.md lacks the state %s", story.state)
@@ -452,9 +447,7 @@ func TestDocumentedStates(t *testing.T) {
 // TestDocumentedEmbedScript expects docs/embedding.md to contain the path and the hash of the script.
 func TestDocumentedEmbedScript(t *testing.T) {
 	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sum := sha512.Sum384(embedScript)
 	script := assets["embed.js"].Path + `" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
 	if !strings.Contains(string(docs), script) {

@@ -227,8 +227,7 @@ func (v visit) holds() {
 	}
 }
 
-// paysAsItShould checks the ways to pay on a phone, whose measures are given, on a desktop, and without
-// scripts.
+// paysAsItShould checks the ways to pay on a phone, whose measures are given, on a desktop, and without scripts.
 func (v visit) paysAsItShould(m measures) {
 	v.t.Helper()
 	lang := v.text.Lang()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -68,9 +69,7 @@ func TestInvoiceMail(t *testing.T) {
 		got, err := w.checkout().Mail(t.Context(), mailer.Mail{
 			InvoiceID: testID, Kind: mailer.Invoice, Hours: hours, Language: lang, Recipient: "ada@example.com", Token: "abcdefghijklmnopqrstuvwxyz",
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got.ReplyTo != "help@cafe.example" || !strings.HasPrefix(got.StopURL, "https://pay.example.com/mails/abc") {
 			t.Errorf("the mail has %q and %q", got.ReplyTo, got.StopURL)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -430,9 +431,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 		return err
 	}
 	for i := range StreamsOfClient {
-		if err := join(i, "203.0.113.7:1"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, join(i, "203.0.113.7:1"))
 	}
 	var exceeded *limits.ExceededError
 	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -154,9 +155,7 @@ func TestRemainderIsPaidByATaggedTransfer(t *testing.T) {
 func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
 	inv := openInvoice()
 	packed, err := contracts.NewTestUSDC().TryPackTransfer(common.Address(inv.Merchant), big.NewInt(4_900_000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := append(bytes.Clone(packed), inv.CommitmentID[:]...)
 	if got := chain.TaggedTransfer(inv.Merchant, inv.Amount, inv.CommitmentID); got != hexutil.Encode(want) {
 		t.Errorf("the data is\n%s\nwant\n%x", got, want)

@@ -8,6 +8,7 @@ import (
 	"rsc.io/qr"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -33,9 +34,8 @@ func matrix(t *testing.T, c webpage.QRCode) [][]bool {
 	return m
 }
 
-// readVersion3 reads a code of version 3 and level M by the rules of
-// ISO/IEC 18004: 29 modules wide, one block of 44 data bytes, one alignment
-// pattern. It does not correct errors.
+// readVersion3 reads a code of version 3 and level M by the rules of ISO/IEC 18004: 29 modules wide, one block of 44
+// data bytes, one alignment pattern. It does not correct errors.
 func readVersion3(t *testing.T, m [][]bool) string {
 	t.Helper()
 	const size, dataBytes = 29, 44
@@ -110,9 +110,7 @@ func bit(set bool) int {
 func TestAddressCodeReadsAsTheAddress(t *testing.T) {
 	for _, address := range []string{chain.Checksum(merchantAddress), chain.Checksum(payerAddress), chain.Checksum(tokenAddress)} {
 		code, err := webpage.NewQRCode(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got := readVersion3(t, matrix(t, code)); got != address {
 			t.Errorf("the code reads %q, want %q", got, address)
 		}
@@ -123,13 +121,9 @@ func TestPathDrawsEveryModule(t *testing.T) {
 	link := "ethereum:" + chain.Checksum(tokenAddress) + "@11155420/transfer?address=" + chain.Checksum(merchantAddress) +
 		"&uint256=" + strings.Repeat("9", 78)
 	code, err := webpage.NewQRCode(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want, err := qr.Encode(link, qr.M)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := matrix(t, code)
 	if len(m) != want.Size {
 		t.Fatalf("the path draws %d modules, want %d", len(m), want.Size)
@@ -159,9 +153,7 @@ func TestCodesOfThePage(t *testing.T) {
 	}
 	for i, text := range texts {
 		want, err := webpage.NewQRCode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if codes[i].named("path")[0].attrs["d"] != want.Path {
 			t.Errorf("code %d is not of %s", i+1, text)
 		}

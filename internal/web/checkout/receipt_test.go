@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func (w *world) RefundRecords(_ context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error) {
@@ -346,9 +347,7 @@ func TestReceiptMail(t *testing.T) {
 	w := paidWorld()
 	w.publicURL = "https://pay.example.com"
 	got, err := w.checkout().Mail(t.Context(), mailer.Mail{InvoiceID: testID, Kind: mailer.Receipt, Language: "en"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got.Subject != "Receipt: 4.90\u00a0USDC to Corner <Café>" {
 		t.Errorf("the subject is %q", got.Subject)
 	}

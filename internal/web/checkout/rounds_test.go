@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // manyPages returns open pages of n invoices that are not kept up to date.
@@ -71,14 +72,11 @@ func TestRereadsAreBounded(t *testing.T) {
 	}
 }
 
-// A page is read again if its first read may have been before a reorg, because its chain is not known
-// yet.
+// A page is read again if its first read may have been before a reorg, because its chain is not known yet.
 func TestReorgDuringTheFirstRead(t *testing.T) {
 	p := manyPages(t, 1)
 	read, err := p.join("inv_known", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	p.adopt("inv_known", read, pageStatus{chainKey: p.checkout.chainKeys[0]})
 	for range slotsOfRound {
 		p.observe(t.Context()) // the first look at the chain counts as a reorg
@@ -108,9 +106,7 @@ func TestCursorIsShared(t *testing.T) {
 		c := New(conf)
 		have := func() uint64 {
 			s, err := c.currentStatus(t.Context(), testID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if s.Confirmations == nil {
 				return 0
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -123,13 +124,9 @@ func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
 			t.Errorf("%s: %d bytes, want at most %d", lang.Lang(), n, maxDocument)
 		}
 		reader, err := gzip.NewReader(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		delaysNothing(t, parsePage(t, string(text)), answer.Header().Get("Content-Security-Policy"))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // walletOf returns the answer that wallets get.
@@ -35,9 +36,7 @@ func TestWalletData(t *testing.T) {
 		Block: &walletBlock{"9", invoice.Hash{31: 9}.String()}, Coin: (chain.Chain{}).Coin(), RPC: []string{"http://127.0.0.1:8545"},
 		Payments: []walletPayment{}, Now: defaultNow,
 	}
-	if diff := cmp.Diff(want, w.walletOf(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, w.walletOf(t)), "")
 }
 
 func TestWalletAmounts(t *testing.T) {
@@ -96,9 +95,7 @@ func TestPagesAreCompressed(t *testing.T) {
 		t.Errorf("of %d bytes, %d are sent in %q", plain.Body.Len(), small.Body.Len(), small.Header().Get("Content-Encoding"))
 	}
 	body, err := gzip.NewReader(small.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if text, err := io.ReadAll(body); err != nil || string(text) != plain.Body.String() {
 		t.Errorf("another page, %v", err)
 	}

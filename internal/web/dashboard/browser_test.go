@@ -51,8 +51,7 @@ func (d desk) isQuiet(t *testing.T) {
 	}
 }
 
-// TestExtraFindLostPayment signs in, finds a payment without an invoice by its transaction, and
-// attributes it.
+// TestExtraFindLostPayment signs in, finds a payment without an invoice by its transaction, and attributes it.
 func TestExtraFindLostPayment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,8 +114,7 @@ func TestExtraSlowNetwork(t *testing.T) {
 	}
 }
 
-// TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
-// why.
+// TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and why.
 func TestExtraConflictInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

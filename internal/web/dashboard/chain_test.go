@@ -5,13 +5,13 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // member is a member of an object of the interface.
 type member = map[string]any
 
-// invoice creates an invoice of a merchant over 4.90 USDC, which expires in an hour. more
-// replaces and adds members.
+// invoice creates an invoice of a merchant over 4.90 USDC, which expires in an hour. more replaces and adds members.
 func (w *world) invoice(merchantID string, more member) apitypes.CreateInvoiceResponse {
 	w.t.Helper()
 	body := member{
@@ -42,9 +42,7 @@ func (w *world) transfer(minor string) string { return w.transferTo(acmePays, mi
 func (w *world) transferTo(to invoice.Address, minor string) string {
 	w.t.Helper()
 	amount, err := invoice.ParseAmount(minor)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	tx := chaintest.NewTx(chaintest.Transfer(houseToken, payer, to, amount))
 	w.chain.MineAt(max(w.now().Unix(), w.chain.Head().Time+1), tx)
 	w.chain.MineAt(w.chain.Head().Time + 1)

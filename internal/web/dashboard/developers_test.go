@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/webhook"
 )
@@ -266,13 +267,9 @@ func (w *world) forgetConfirmations() {
 	ctx := context.WithoutCancel(w.t.Context())
 	for _, merchant := range []string{"acme", "globex", "initech", ""} {
 		all, err := access.Sessions(ctx, w.store, access.SessionFilter{MerchantID: merchant, Limit: 100})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, err)
 		for _, s := range all {
-			if err := access.ConfirmSession(ctx, w.store, s.ID, w.now().Add(-access.ConfirmedFor)); err != nil {
-				w.t.Fatal(err)
-			}
+			expect.OK(w.t, access.ConfirmSession(ctx, w.store, s.ID, w.now().Add(-access.ConfirmedFor)))
 		}
 	}
 }

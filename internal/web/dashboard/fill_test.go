@@ -13,13 +13,13 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // cafePays is the settlement address of the merchant cafe.
 var cafePays = invoice.Address{0x22, 19: 2}
 
-// filled is a world in which the merchant cafe has an object of each kind, in each state in which
-// pages differ.
+// filled is a world in which the merchant cafe has an object of each kind, in each state in which pages differ.
 type filled struct {
 	*world
 	owner *person
@@ -64,9 +64,7 @@ func (f *filled) approvals() {
 		}
 		return nil
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 }
 
 // bill creates an invoice of cafe with all texts.
@@ -111,9 +109,7 @@ func (f *filled) operatorsWork() {
 	(&person{world: f.world, Client: f.guest().Client, key: f.root.Reveal()}).api("GET", "/api/merchants", nil, nil)
 	browser := f.guest()
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/dashboard/sign-in", strings.NewReader(url.Values{"key": {f.owner.key}}.Encode()))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("User-Agent", f.text("user agent"))
 	resp, err := browser.Do(r)
@@ -132,8 +128,7 @@ func (f *filled) invoices() {
 	f.owner.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
 }
 
-// transfers makes payments that are paid, paid twice, too small and without an invoice, and
-// refunds of them.
+// transfers makes payments that are paid, paid twice, too small and without an invoice, and refunds of them.
 func (f *filled) transfers() {
 	f.t.Helper()
 	paid := f.bill("12500000", nil)

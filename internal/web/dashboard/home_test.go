@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestHome shows the settled amounts, the waiting items, and how far the chain is read.
@@ -53,18 +54,12 @@ func TestForeignOrigin(t *testing.T) {
 	w := newWorld(t)
 	p := w.person("acme", access.Admin)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/dashboard/sign-out", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.Header.Set("Origin", "https://evil.example")
 	resp, err := p.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, resp.Body.Close()))
 	if resp.StatusCode != http.StatusForbidden || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(text), "Another website sent this") {
 		t.Errorf("another origin's form is answered %d %s\n%s", resp.StatusCode, resp.Header.Get("Content-Type"), text)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // decide sends the form of an item. The inbox must show exactly one.
@@ -73,11 +74,9 @@ func TestPaymentOfLostInvoice(t *testing.T) {
 	w := newWorld(t)
 	w.invoice("acme", nil)
 	p, id := w.payment("4700000"), invoice.Hash{0x77}
-	if err := w.store.Update(t.Context(), func(tx *db.Tx) error {
+	expect.OK(t, w.store.Update(t.Context(), func(tx *db.Tx) error {
 		return ledger.InsertLostAddresses(t.Context(), tx, house, map[invoice.Address]invoice.Hash{acmePays: id})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	finance := w.person("acme", access.Finance)
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "The invoice was lost when a backup")
 	finance.get("/dashboard/payments/"+p.ID).want(t, http.StatusOK, "The invoice was lost when a backup", id.String())
@@ -114,9 +113,7 @@ func TestInboxRefundWithoutPayment(t *testing.T) {
 	w.paid(member{"amount": "1000000"})
 	made := w.invoice("acme", nil)
 	amount, err := invoice.ParseAmount(w.read(made.ID).TransferAmount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	paid := chaintest.NewTx(chaintest.Transfer(houseToken, payer, acmePays, amount))
 	back := chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, amount))
 	at := func(status apitypes.RefundStatus) func() bool {
@@ -192,8 +189,7 @@ func (w *world) decided(objectID string) string {
 	return list.Decisions[0].ID
 }
 
-// TestInboxInNavigation counts the items that need a decision on every page, for people who may see
-// them.
+// TestInboxInNavigation counts the items that need a decision on every page, for people who may see them.
 func TestInboxInNavigation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -36,8 +36,7 @@ func hostile(field string) string {
 	return text
 }
 
-// unseen are fields that pages do not show as they are: escaped in a URL, shortened, or left out by
-// the interface.
+// unseen are fields that pages do not show as they are: escaped in a URL, shortened, or left out by the interface.
 var unseen = []string{"webhook URL", "return URL", "metadata key", "attribution note"}
 
 // TestStoredTexts plants an attack in each text that a merchant, a payer or a receiver can send, and
@@ -69,8 +68,7 @@ func TestStoredTexts(t *testing.T) {
 	f.wantEchoes(t, table)
 }
 
-// TestExtraStoredTextsInBrowser visits the pages with these texts in a browser, where only the page's own
-// scripts run.
+// TestExtraStoredTextsInBrowser visits the pages with these texts in a browser, where only the page's own scripts run.
 func TestExtraStoredTextsInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // browser opens the person's browser at a page.
@@ -170,9 +171,7 @@ func TestExtraEventPageMoves(t *testing.T) {
 	var list apitypes.EventList
 	w.await("event", func() bool { acme.api("GET", "/api/events", nil, &list); return len(list.Events) == 1 })
 	row := struct{ ID string }{}
-	if err := json.Unmarshal(list.Events[0].Event, &row); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(list.Events[0].Event, &row))
 	page := acme.browser("/dashboard/events/" + row.ID)
 	page.Await(`document.querySelectorAll(".timeline li").length === 1`)
 	w.forward(time.Minute)

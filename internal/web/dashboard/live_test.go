@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
@@ -20,14 +21,10 @@ func (p *person) stream(query string) <-chan string {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/dashboard/live"+query, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	client := http.Client{Transport: &http.Transport{}, Jar: p.Jar}
 	resp, err := client.Do(r) //nolint:bodyclose // the clean-up closes it
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-Accel-Buffering") != "no" {
 		p.t.Fatalf("the stream is answered %d %v", resp.StatusCode, resp.Header)
 	}
@@ -141,25 +138,18 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestOpenPageIsNoUse expects a session to end for lack of use although an open page reads itself
-// again.
+// TestOpenPageIsNoUse expects a session to end for lack of use although an open page reads itself again.
 func TestOpenPageIsNoUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	refresh := func(p *person) answer {
 		p.t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/dashboard/invoices", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set("Quittance-Refresh", "1")
 		resp, err := p.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := resp.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, resp.Body.Close())
 		return answer{status: resp.StatusCode, path: resp.Request.URL.Path}
 	}
 	away, present := w.person("acme", access.Read), w.person("acme", access.Read)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestStreamsAreShared opens as many streams of one merchant as permitted, with many keys. The people
@@ -24,9 +25,7 @@ func TestStreamsAreShared(t *testing.T) {
 				if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.RetryAfter == "60" {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				all = append(all, p)
 			}
 		}

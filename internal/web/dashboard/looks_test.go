@@ -90,8 +90,7 @@ func (p *person) scenes(t *testing.T, table *routeTable) (chosen []place) {
 	return chosen
 }
 
-// nameOf returns the name of a scene: its role, the route, the parameters, and the state of
-// the object.
+// nameOf returns the name of a scene: its role, the route, the parameters, and the state of the object.
 func nameOf(role string, at place) string {
 	_, path, _ := strings.Cut(at.pattern, " /dashboard")
 	name := strings.NewReplacer("/", " ", "{", "", "}", "").Replace(path)

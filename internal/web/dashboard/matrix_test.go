@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -73,8 +74,7 @@ func (p *person) make(r request, query string) answer {
 // streamed is the route with an answer that does not end. TestLive covers its messages.
 const streamed = "GET /dashboard/live"
 
-// TestMatrix makes a request of each route as each kind of person: no person sees or does more than
-// permitted.
+// TestMatrix makes a request of each route as each kind of person: no person sees or does more than permitted.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -111,9 +111,7 @@ func (f *filled) ended() *person {
 	f.t.Helper()
 	p := f.person("cafe", access.Admin)
 	sessions, err := access.Sessions(f.t.Context(), f.store, access.SessionFilter{MerchantID: "cafe", Limit: 100})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	for _, s := range sessions {
 		if s.KeyID == p.id {
 			f.owner.post("/dashboard/sessions/"+s.ID+"/end", nil).want(f.t, http.StatusOK)
@@ -199,8 +197,7 @@ func (r request) changed(change func(string) string) request {
 	return r
 }
 
-// wantNothing has the owner of another merchant make the request. The answer is the same as for
-// unknown objects.
+// wantNothing has the owner of another merchant make the request. The answer is the same as for unknown objects.
 func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 	t.Helper()
 	if strings.HasPrefix(r.pattern, "POST ") { // it may end the session

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // operatorPages are the pages of the operator's view.
@@ -80,9 +81,7 @@ func TestOperatedChain(t *testing.T) {
 	op.get("/dashboard/operator/audit").want(t, 200, "chain.rescan", `"from":1`)
 
 	service := ledger.New(ledger.Config{Store: w.store, Now: w.now})
-	if err := service.Halt(context.WithoutCancel(t.Context()), house, "block 3 was replaced"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, service.Halt(context.WithoutCancel(t.Context()), house, "block 3 was replaced"))
 	w.chain.MineAt(w.chain.Head().Time + 1) // the indexer reads on, and finds the halt
 	w.await("the halt", func() bool { return strings.Contains(op.get(path).words(), "block 3 was replaced") })
 	halted := op.get(path).want(t, 200, "Halted")

@@ -51,8 +51,7 @@ func TestPayments(t *testing.T) {
 	stranger.get("/dashboard/payments/"+odd.ID).want(t, http.StatusNotFound)
 }
 
-// TestAttribute attributes a payment to a suggested invoice, and shows why another attribution
-// is refused.
+// TestAttribute attributes a payment to a suggested invoice, and shows why another attribution is refused.
 func TestAttribute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

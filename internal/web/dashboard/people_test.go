@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
@@ -235,9 +236,7 @@ func TestExtraPasskeys(t *testing.T) {
 	var remote *identitytest.Provider
 	w := newWorld(t, withMails, withProvider(t, &remote), func(c *server.Config) {
 		_, port, err := net.SplitHostPort(c.Listeners[0].Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		base = "http://localhost:" + port // a passkey needs a host name
 		c.DashboardURL = base
 	})

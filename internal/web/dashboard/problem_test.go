@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -22,9 +23,7 @@ import (
 func TestProblemsWithNumbers(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	v := &visit{text: texts().Named("de"), zone: zone, chains: map[string]chain.Chain{"house": {Key: "house", Tokens: []chain.Token{{Currency: "USDC", Decimals: 6}}}}}
 	for _, c := range []struct {
 		code                apitypes.ErrorCode
@@ -87,18 +86,12 @@ func details(t *testing.T) (all [][2]string) {
 	t.Helper()
 	for _, dir := range packages {
 		files, err := filepath.Glob(filepath.Join(testdeps.Repo("internal"), dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, name := range files {
 			body, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			file, err := parser.ParseFile(token.NewFileSet(), name, body, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
@@ -135,9 +136,7 @@ func TestFlow(t *testing.T) {
 	owner := w.person("acme", access.Admin)
 	victim, attacker := owner.member(mails, "ada@example.com"), owner.member(mails, "eve@example.com")
 	office, err := url.Parse(w.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cookie := func(p *person, name string) *http.Cookie {
 		for _, c := range p.Jar.Cookies(office) {
 			if c.Name == name {
@@ -157,9 +156,7 @@ func TestFlow(t *testing.T) {
 		}
 		defer func() { p.CheckRedirect = nil }()
 		back, err := url.Parse(p.open(page).want(t, http.StatusFound).header.Get("Location"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return back.RequestURI()
 	}
 	refused := func(why string, p *person, answer string) {
@@ -191,9 +188,7 @@ func TestFlow(t *testing.T) {
 	refused("to sign in, as an account", attacker, signIn)
 	for _, secret := range []identity.Flow{"", ":", "sign-in:"} { // that everybody knows
 		page, err := identity.New(cfg).Begin(t.Context(), secret, false, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		refused("of no flow", w.guest(), answerTo(w.guest(), page))
 	}
 	for _, p := range []*person{victim, attacker} {

@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestRequests shows people the requests of programs of their merchant only: all, those of one key,
-// and refused ones.
+// TestRequests shows people the requests of programs of their merchant only: all, those of one key, and refused ones.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

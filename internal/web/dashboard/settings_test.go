@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestSettings changes a merchant's profile and addresses by its owner, and its rules by the operator.
@@ -85,9 +86,7 @@ func TestTimezone(t *testing.T) {
 	w := newWorld(t)
 	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil) // 14 hours before UTC
 	zone, err := time.LoadLocation("Pacific/Kiritimati")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made := w.invoice("initech", member{"reference": "basket 7"})
 	maria := w.person("initech", access.Finance)
 	read := func(id string) apitypes.Invoice {
@@ -131,9 +130,7 @@ func (p *person) upload(path, field string, file []byte) answer {
 func newLogo(t *testing.T) []byte {
 	t.Helper()
 	var logo bytes.Buffer
-	if err := png.Encode(&logo, image.NewGray(image.Rect(0, 0, 64, 32))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&logo, image.NewGray(image.Rect(0, 0, 64, 32))))
 	return logo.Bytes()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestSetup sets up a service without merchants, by the link that quittance setup prints, until an invoice is paid.
@@ -19,9 +20,7 @@ func TestSetup(t *testing.T) {
 		t.Error("the service does not name quittance setup")
 	}
 	link, err := w.keys.SetupLink(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const path = "/dashboard/operator/setup"
 	op := w.guest()
 	page := op.get("/dashboard/sign-in?" + url.Values{"link": {link.Token}, "next": {path}}.Encode())

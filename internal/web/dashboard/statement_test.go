@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -50,9 +51,7 @@ func TestStatement(t *testing.T) {
 	l := answer.Statement.Lines[0]
 	file := maria.get("/dashboard/payments.csv?show=counted")
 	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var received big.Int
 	for _, row := range rows[1:] {
 		amount, _ := new(big.Int).SetString(row[7], 10)
@@ -108,7 +107,5 @@ func (w *world) record(cost int64, merchants ...string) {
 		w.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.InsertIntents(w.t.Context(), tx, intents) }),
 		txmgr.SaveChainTx(w.t.Context(), w.store, lease, tx, ids),
 		txmgr.SetTxStatus(w.t.Context(), w.store, lease, tx.ID, txmgr.TxMined, &ledger.TxCost{Gwei: cost, At: w.now()}))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -14,9 +15,7 @@ import (
 func forms(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
 	body, err := textFiles.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	decoder := json.NewDecoder(strings.NewReader(string(body)))
 	if _, err := decoder.Token(); err != nil {
 		t.Fatal(err)
@@ -24,13 +23,9 @@ func forms(t *testing.T, file string) map[string]map[string]string {
 	all := make(map[string]map[string]string)
 	for decoder.More() {
 		id, err := decoder.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var text any
-		if err := decoder.Decode(&text); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, decoder.Decode(&text))
 		if all[id.(string)] != nil {
 			t.Errorf("%s has %s twice", file, id)
 		}

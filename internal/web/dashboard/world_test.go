@@ -28,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/browsertest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -46,8 +47,7 @@ func (b browsers) Run() int { return browsertest.Main(b.m) }
 // patience bounds a wait for the service.
 const patience = 2 * time.Minute
 
-// The chain of a world, its token, which has 6 decimals, a payer, and the settlement address
-// of the merchant acme.
+// The chain of a world, its token, which has 6 decimals, a payer, and the settlement address of the merchant acme.
 const house = "house"
 
 var (
@@ -88,9 +88,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	}
 	database := dbtest.Migrated(t)
 	l, err := server.Listen(t.Context(), server.Address{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cfg := server.Config{
 		Listeners: []*server.Listener{l}, Database: database, Merchants: merchants, Keyring: newKeyring(t), WebhookAllow: webhooks.Loopback(),
 		Chains: []server.Chain{{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
@@ -148,13 +146,9 @@ func (w *world) run(cfg server.Config) {
 func newKeyring(t *testing.T) *access.Keyring {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	master, err := access.ParseMasterKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return access.NewKeyring(master)
 }
 
@@ -229,9 +223,7 @@ func (w *world) person(merchantID string, scopes access.Scopes) *person {
 func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
 	w.t.Helper()
 	record, key, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: name, MerchantID: merchantID, Scopes: scopes})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	p := w.guest()
 	p.id, p.key, p.merchantID, p.scopes = record.ID, key.Reveal(), merchantID, scopes
 	if got := p.post("/dashboard/sign-in", url.Values{"key": {p.key}}); got.status != http.StatusOK {
@@ -244,9 +236,7 @@ func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
 func (w *world) guest() *person {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	base := &http.Transport{}
 	w.t.Cleanup(base.CloseIdleConnections)
 	return &person{world: w, Client: &http.Client{Transport: apitest.Transport(w.t, base), Jar: jar, Timeout: patience}}
@@ -287,20 +277,14 @@ func (p *person) visit(method, path, contentType, body string) answer {
 func (p *person) fetch(method, address, contentType, body string) answer {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
 	resp, err := p.Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	text, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, errors.Join(err, resp.Body.Close()))
 	a := answer{status: resp.StatusCode, path: resp.Request.URL.RequestURI(), header: resp.Header, body: string(text), element: &element{}}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		a.element = parsePage(p.t, a.body)
@@ -344,8 +328,7 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	return a
 }
 
-// api calls the REST interface with the person's key. The answer must be a success, and is decoded
-// unless it is nil.
+// api calls the REST interface with the person's key. The answer must be a success, and is decoded unless it is nil.
 func (p *person) api(method, path string, body, into any) {
 	p.t.Helper()
 	status, text := p.ask(method, path, body)
@@ -353,9 +336,7 @@ func (p *person) api(method, path string, body, into any) {
 		p.t.Fatalf("%s %s answers %d %s", method, path, status, text)
 	}
 	if into != nil {
-		if err := json.Unmarshal(text, into); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.OK(p.t, json.Unmarshal(text, into))
 	}
 }
 
@@ -363,22 +344,14 @@ func (p *person) api(method, path string, body, into any) {
 func (p *person) ask(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
 	text, err := json.Marshal(body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, bytes.NewReader(text))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	r.Header.Set("Authorization", "Bearer "+p.key)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := p.Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, err)
 	text, err = io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.OK(p.t, errors.Join(err, resp.Body.Close()))
 	return resp.StatusCode, text
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestDaysOfZones checks in every zone that the days of filters follow each other without a gap, and
@@ -27,9 +28,7 @@ func TestDaysOfZones(t *testing.T) {
 			t.Fatalf("%s ends where %s does not begin (-begin +end):\n%s", day, next, diff)
 		}
 		at, err := strconv.ParseInt(dayText(day, false, zone), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if first := time.Unix(at, 0).In(zone).Format(time.DateOnly); first < day || time.Unix(at-1, 0).In(zone).Format(time.DateOnly) >= day {
 			t.Fatalf("%s begins on %s", day, first)
 		}

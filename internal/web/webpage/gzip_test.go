@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestSendDataIsBounded fills all places but one, and then all, for bodies of the smallest compressed
@@ -22,9 +24,7 @@ func TestSendDataIsBounded(t *testing.T) {
 		for size, want := range map[int]string{MinCompressed: want, MinCompressed - 1: ""} {
 			body := bytes.Repeat([]byte("1"), size)
 			w := httptest.NewRecorder()
-			if err := SendData(w, request(t, "gzip"), http.StatusOK, "application/json", body); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, SendData(w, request(t, "gzip"), http.StatusOK, "application/json", body))
 			if got := w.Header().Get("Content-Encoding"); got != want || w.Header().Get("Vary") != "Accept-Encoding" {
 				t.Errorf("%d bytes with %d others: Content-Encoding is %q, want %q; %v", size, taken, got, want, w.Header())
 			}
@@ -58,13 +58,9 @@ func TestStream(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		plain, err := gzip.NewReader(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		plain.Multistream(false) // one member, because some clients read only one
 		if text, err := io.ReadAll(plain); err != nil || !bytes.Equal(text, slices.Concat(parts...)) || w.Body.Len() != 0 {
 			t.Errorf("%q, %v; %d bytes follow", text, err, w.Body.Len())

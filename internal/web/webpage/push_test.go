@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -44,13 +45,9 @@ func (s *service) open(t *testing.T) (stream *webpage.PushStream, next func() st
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	answer, err := s.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = answer.Body.Close() }) // it was cancelled
 	header := answer.Header
 	if answer.StatusCode != http.StatusOK || header.Get("Content-Type") != webpage.MediaType || header.Get("X-Test") != "header" || header.Get("X-Accel-Buffering") != "no" {
@@ -149,9 +146,7 @@ func TestMessagesReplaceEachOther(t *testing.T) {
 			t.Errorf("the second message is %q, want the newest", got)
 		}
 	}
-	if err := theirs.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, theirs.Close())
 	<-left
 }
 
@@ -177,9 +172,7 @@ func (r *deadlineRecorder) Write(p []byte) (int, error) {
 func TestQuietStreamHasNoDeadline(t *testing.T) {
 	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder(), bounded: true}
 	stream, err := webpage.AcceptStream(w, webpage.EventMessage("status", []byte("first")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !w.bounded || !w.deadline.IsZero() {
 		t.Errorf("the write was bounded: %t; after it the deadline is %v", w.bounded, w.deadline)
 	}
@@ -191,9 +184,7 @@ func TestOldClient(t *testing.T) {
 	s := newService(t)
 	s.Start()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -30,9 +31,7 @@ func TestSend(t *testing.T) {
 			} {
 				w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 				r.Header.Set("Accept-Encoding", accepted)
-				if err := send(w, r); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, send(w, r))
 				want := ""
 				if gzipped && len(body) == len(long) {
 					want = "gzip"
@@ -53,15 +52,11 @@ func read(t *testing.T, w *httptest.ResponseRecorder, encoding string) string {
 	var from io.Reader = w.Body
 	if encoding == "gzip" {
 		unpacked, err := gzip.NewReader(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		from = unpacked
 	}
 	text, err := io.ReadAll(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 

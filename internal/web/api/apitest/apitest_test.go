@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const invoiceJSON = `{"id":"inv_06ajrm4k5xwqz8v3d0n7c2b9hr","merchantId":"acme",
@@ -32,9 +34,7 @@ func TestComponentNamesAreUnique(t *testing.T) {
 	var document struct {
 		Components map[string]map[string]any `yaml:"components"`
 	}
-	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(quittance.OpenAPI, &document))
 	kinds := make(map[string]string)
 	for kind, components := range document.Components {
 		for name := range components {

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // ask enters a hash under "I have paid".
@@ -24,9 +25,7 @@ func TestExtraAsk(t *testing.T) {
 	inv := w.Invoice("4900000", nil)
 	send := func(amount int64, data []byte) string {
 		hash, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(amount), data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return hash.Hex()
 	}
 	const tooLittle = 4_100_003

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraHeaviestPage opens and pays an invoice of the most and longest items, of a merchant with
@@ -61,9 +62,7 @@ func setLogo(t *testing.T, w *browsertest.World) {
 		picture.Pix[i] = byte(random.Uint32())
 	}
 	var logo bytes.Buffer
-	if err := png.Encode(&logo, picture); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&logo, picture))
 	if _, err := w.Client.SetMerchantLogo(t.Context(), "bar", logo.Bytes()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestExtraClaim claims a payment by a signature of the wallet, with one wallet in the browser and
-// with two.
+// TestExtraClaim claims a payment by a signature of the wallet, with one wallet in the browser and with two.
 func TestExtraClaim(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -33,9 +33,7 @@ func TestExtraClaim(t *testing.T) {
 		if err == nil {
 			_, err = w.Node.Mined(t.Context(), hash)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		awaitStored(t, w, hash)
 		p := browsertest.Open(t, o)
 		p.Go(w.CheckoutURL(inv.ID) + "/check?tx=" + hash.Hex())
@@ -60,9 +58,7 @@ func awaitStored(t *testing.T, w *browsertest.World, hash common.Hash) {
 	for {
 		filter := client.PaymentFilter{TxHash: hash.Hex(), IncludePending: true, IncludeUnattributed: true}
 		for _, err := range w.Client.Payments(ctx, filter) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return
 		}
 		<-tick.C

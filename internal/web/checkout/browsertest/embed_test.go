@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // shop is a merchant's page of another origin than the service's.
@@ -25,8 +26,7 @@ type shop struct {
 	link   apitypes.PaymentLink
 }
 
-// button is a page with a link to a payment page, and with the policy that docs/embedding.md
-// has.
+// button is a page with a link to a payment page, and with the policy that docs/embedding.md has.
 const button = `<!doctype html>
 <html lang="en">
 <head>
@@ -109,9 +109,7 @@ func (s *shop) open(t *testing.T, o browsertest.Options) *browsertest.Page {
 func (s *shop) invoices(t *testing.T) (all []apitypes.Invoice) {
 	t.Helper()
 	for inv, err := range s.Client.Invoices(t.Context(), invoicesOf(s.link.ID)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = append(all, inv)
 	}
 	return all
@@ -126,9 +124,8 @@ func (s *shop) tabIntoFrame(p *browsertest.Page, first string) {
 	s.awaitFocus(p, first)
 }
 
-// awaitFocus waits until an element of the frame that matches a selector has the focus. The frame runs
-// in a separate process and gets keys only then, although the page's activeElement is the frame
-// earlier.
+// awaitFocus waits until an element of the frame that matches a selector has the focus. The frame runs in a separate
+// process and gets keys only then, although the page's activeElement is the frame earlier.
 func (s *shop) awaitFocus(p *browsertest.Page, selector string) {
 	p.Frame(s.Info.BaseURL).Await(`document.hasFocus() && document.activeElement.matches(` + quoted(selector) + `)`)
 }
@@ -170,9 +167,7 @@ func TestExtraEmbed(t *testing.T) {
 				t.Fatalf("the transfer amount is %q", made[0].TransferAmount)
 			}
 			hash, err := s.Node.SendToken(t.Context(), s.Node.Keys.Payer, common.HexToAddress(made[0].MerchantAddress), amount, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if _, err := s.Node.Mined(t.Context(), hash); err != nil {
 				t.Fatal(err)
 			}

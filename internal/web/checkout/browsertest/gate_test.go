@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // gate is a proxy between pages and the service.
@@ -35,9 +36,7 @@ type gate struct {
 func newGate(t *testing.T, w *browsertest.World) *gate {
 	t.Helper()
 	target, err := url.Parse(w.Info.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const many = 100
 	g := &gate{streams: make(chan struct{}, many)}
 	proxy := &httputil.ReverseProxy{

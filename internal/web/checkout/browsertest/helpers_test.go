@@ -7,20 +7,17 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // advance moves the world's clock on.
 func advance(t *testing.T, w *browsertest.World, seconds int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Info.BaseURL+"/dev/clock/advance", strings.NewReader(fmt.Sprintf(`{"seconds": %d}`, seconds)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer answer.Body.Close() //nolint:errcheck // it is not read
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("advance the clock: status %d", answer.StatusCode)

@@ -91,8 +91,7 @@ func afterCut(t *testing.T, w *browsertest.World, g *gate) {
 	awaitPaid(p)
 }
 
-// afterSleep lets a device sleep overnight. Afterwards its connection is gone without having been
-// closed.
+// afterSleep lets a device sleep overnight. Afterwards its connection is gone without having been closed.
 func afterSleep(t *testing.T, w *browsertest.World, g *gate) {
 	g.withhold.Store(true)
 	p, inv := openAt(t, w, g)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // every makes the scripted payer try each fault in each way to pay.
@@ -31,9 +32,7 @@ func payPart(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceRespo
 	if err == nil {
 		_, err = w.Node.Mined(t.Context(), hash)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // awaitState waits until a page has an element.

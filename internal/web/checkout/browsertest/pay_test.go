@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // price is the amount of the tests' invoices, in minor units.
@@ -206,8 +207,7 @@ func isClean(t *testing.T, w *browsertest.World, p *browsertest.Page) {
 	}
 }
 
-// payFromContracts pays from contract accounts that sign as contracts do: one that is
-// deployed, and one that is not.
+// payFromContracts pays from contract accounts that sign as contracts do: one that is deployed, and one that is not.
 func payFromContracts(t *testing.T, w *browsertest.World) {
 	factory := deploy(t, w, common.FromHex(hostile.SmartAccountFactoryMetaData.Bin))
 	for _, deployed := range []bool{false, true} {
@@ -222,9 +222,7 @@ func payFromContracts(t *testing.T, w *browsertest.World) {
 			if err == nil {
 				_, err = w.Node.Mined(t.Context(), hash)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 		} else {
 			account.Sign = func(signature []byte) []byte {
 				wrapped, err := contracts.WrapSignature(factory, deployment, append([]byte{0}, signature...))
@@ -250,9 +248,7 @@ func payFromContracts(t *testing.T, w *browsertest.World) {
 func deploy(t *testing.T, w *browsertest.World, code []byte) common.Address {
 	t.Helper()
 	hash, err := w.Node.Create(t.Context(), w.Node.Keys.Payer, code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	receipt, err := w.Node.Mined(t.Context(), hash)
 	if err != nil || receipt.ContractAddress == (common.Address{}) {
 		t.Fatalf("deploy: %v", err)
@@ -320,9 +316,7 @@ func TestExtraOwnGas(t *testing.T) {
 		if err == nil {
 			_, err = w.Node.Mined(t.Context(), hash)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
 		p.Press("Pay with Fox")
 		p.AwaitText("#wallet-pay", "Fox asks you to let the contract")
@@ -347,8 +341,7 @@ func TestExtraOwnGas(t *testing.T) {
 	t.Run("fees for data", func(t *testing.T) { payDataFees(t, w) })
 }
 
-// payDataFees pays on a network that charges for data in addition to its nodes' estimate. The page
-// names no amount.
+// payDataFees pays on a network that charges for data in addition to its nodes' estimate. The page names no amount.
 func payDataFees(t *testing.T, w *browsertest.World) {
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -402,9 +395,7 @@ func payByCalls(t *testing.T, w *browsertest.World) {
 func paymentsOf(t *testing.T, w *browsertest.World, id string) (all []apitypes.Payment) {
 	t.Helper()
 	for p, err := range w.Client.Payments(t.Context(), client.PaymentFilter{InvoiceID: id, IncludePending: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = append(all, p)
 	}
 	return all

@@ -19,8 +19,7 @@ import (
 // payments is the number of invoices that the scripted payer pays in a full run.
 const payments = 40
 
-// payerFault is a fault in one payment by the scripted payer. It answers the n-th request of a kind to
-// the wallet.
+// payerFault is a fault in one payment by the scripted payer. It answers the n-th request of a kind to the wallet.
 type payerFault struct {
 	name   string
 	full   bool // only a full run makes it, because another test does
@@ -111,9 +110,8 @@ func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 	return hash.Hex(), err
 }
 
-// TestExtraScriptedPayer pays invoices by a script in several ways, with a fault in each. The payer only
-// presses what the page offers next. Each invoice is paid once; a page without a next step is a dead
-// end.
+// TestExtraScriptedPayer pays invoices by a script in several ways, with a fault in each. The payer only presses what
+// the page offers next. Each invoice is paid once; a page without a next step is a dead end.
 func TestExtraScriptedPayer(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(13, 30))

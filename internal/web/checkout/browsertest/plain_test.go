@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraWithoutScripts sends by hand the payment that a page without scripts asks for.
@@ -31,9 +32,7 @@ func TestExtraWithoutScripts(t *testing.T) {
 func askedAmount(t *testing.T, p *browsertest.Page) *big.Int {
 	t.Helper()
 	amount, err := invoice.ParseDecimal(p.Text("#send code"), 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	bytes := amount.Bytes()
 	return new(big.Int).SetBytes(bytes[:])
 }

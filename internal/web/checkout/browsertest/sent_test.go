@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraNotSentTwice makes the page lose track of a payment in every way.
@@ -76,9 +77,7 @@ func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet
 	call := p.AwaitCall(wallet, "eth_sendTransaction")
 	call.Params[0] = json.RawMessage(strings.ReplaceAll(string(call.Params[0]), strings.TrimPrefix(inv.OnChainInvoiceID, "0x"), strings.TrimPrefix(other.OnChainInvoiceID, "0x")))
 	hash, err := wallet.Perform(t.Context(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := w.Node.Mined(t.Context(), hash.(common.Hash)); err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +191,8 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	}
 }
 
-// TestExtraAuthorizationSubmittedByOthers makes the service refuse a nonce that the token has seen. The
-// page does not claim that nothing was paid, because another party may have submitted the
-// authorization.
+// TestExtraAuthorizationSubmittedByOthers makes the service refuse a nonce that the token has seen. The page does not
+// claim that nothing was paid, because another party may have submitted the authorization.
 func TestExtraAuthorizationSubmittedByOthers(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

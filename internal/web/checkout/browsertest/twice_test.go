@@ -8,10 +8,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestExtraNotPaidTwice uses wallets with misleading answers, and payers who press every button that they
-// can.
+// TestExtraNotPaidTwice uses wallets with misleading answers, and payers who press every button that they can.
 func TestExtraNotPaidTwice(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
@@ -107,9 +107,7 @@ func lostOfOther(t *testing.T, w *browsertest.World) {
 	if err == nil {
 		_, err = w.Node.Mined(t.Context(), hash)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		return common.HexToHash("0xdead").Hex(), c.Method == "eth_sendTransaction", nil
 	})

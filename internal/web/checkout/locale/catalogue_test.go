@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // entry is a text of a file: one form, or several.
@@ -39,9 +41,7 @@ func (e entry) isPlural() bool {
 func readFile(t *testing.T, name string) map[string]entry {
 	t.Helper()
 	body, err := files.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var texts map[string]entry
 	if err := json.Unmarshal(body, &texts); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -88,9 +88,7 @@ var lineOfID = regexp.MustCompile(`(?m)^\s*"([^"]+)": `)
 func checkTwice(t *testing.T, name string) {
 	t.Helper()
 	body, err := files.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	seen := make(map[string]bool)
 	for _, match := range lineOfID.FindAllStringSubmatch(string(body), -1) {
 		if seen[match[1]] {
@@ -173,9 +171,7 @@ func usedIDs(t *testing.T, groups map[string]bool) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return used
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // sale is a development world with a merchant who refunds by a wallet.
@@ -39,13 +40,9 @@ func (s sale) refund() apitypes.RefundRecord {
 	}
 	s.await("a payment", func() bool { return s.Read(inv.Invoice.ID).Status == apitypes.StatusPaid })
 	for p, err := range s.Client.InvoicePayments(s.t.Context(), inv.Invoice.ID) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, err)
 		made, err := s.Client.PrepareRefund(s.t.Context(), p.ID, apitypes.PrepareRefundRequest{Amount: "1500000"})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, err)
 		return made.Refund
 	}
 	s.t.Fatal("the invoice has no payment")
@@ -56,9 +53,7 @@ func (s sale) refund() apitypes.RefundRecord {
 func (s sale) read(id string) apitypes.RefundResponse {
 	s.t.Helper()
 	r, err := s.Client.Refund(s.t.Context(), id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	return r
 }
 
@@ -71,13 +66,9 @@ func (s sale) fox() *browsertest.Wallet {
 func (s sale) open(name, refund string, wallets ...*browsertest.Wallet) *browsertest.Page {
 	s.t.Helper()
 	key, _, err := s.Client.CreateKey(s.t.Context(), apitypes.CreateKeyRequest{Name: name, MerchantID: s.Info.Merchant.ID, Scopes: []string{access.PresetFinance}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	link, _, err := s.Client.CreateSignInLink(s.t.Context(), key.ID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	p := browsertest.Open(s.t, browsertest.Options{Wallets: wallets})
 	p.Go(link)
 	p.Follow("Sign in")
@@ -180,8 +171,7 @@ func TestExtraRefundByWallet(t *testing.T) {
 	})
 }
 
-// wantRefused uses wallets that cannot send a refund: another account, a network that they lack, and
-// too little money.
+// wantRefused uses wallets that cannot send a refund: another account, a network that they lack, and too little money.
 func (s sale) wantRefused() {
 	r, fox := s.refund(), s.fox()
 	other := browsertest.NewWallet(s.t, s.World, "Owl", s.NewAccount(5_000_000, true))
