@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 )
 
 // recordRequests reads, trims and cleans the log of requests.
-func recordRequests(t *testing.T, read *db.DB, what *string) {
+func recordRequests(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for i := range 4 {
 		f := access.RequestFilter{Before: "log_9", Limit: 50}
@@ -28,67 +27,40 @@ func recordRequests(t *testing.T, read *db.DB, what *string) {
 			f.KeyID = "key_1"
 		}
 		for _, f.Status = range append(access.RequestStatuses, "") {
-			*what = fmt.Sprintf("requests: %+v", f)
-			_, err := access.NewReader(read).Requests(t.Context(), f)
-			rowtest.Must(t, err)
+			run(fmt.Sprintf("requests: %+v", f))(access.NewReader(read).Requests(t.Context(), f))
 		}
 	}
-	*what = "requests: trim"
-	rowtest.Must(t, access.NewTables(read).TrimRequests(t.Context(), "m", 1000, 500))
-	*what = "requests: clean"
-	_, err := access.NewTables(read).CleanRequests(t.Context(), "log_1", 500)
-	rowtest.Must(t, err)
+	run("requests: trim")(access.NewTables(read).TrimRequests(t.Context(), "m", 1000, 500))
+	run("requests: clean")(access.NewTables(read).CleanRequests(t.Context(), "log_1", 500))
 }
 
 // recordCustomers reads lists of customers.
-func recordCustomers(t *testing.T, read *db.DB, what *string) {
+func recordCustomers(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for _, after := range []string{"", "x"} {
-		*what = "customers: after " + after
-		_, err := ledger.NewReader(read).Customers(t.Context(), ledger.CustomerFilter{MerchantID: "m", Prefix: "c", After: after, Limit: 50})
-		rowtest.Must(t, err)
+		run("customers: after " + after)(ledger.NewReader(read).Customers(t.Context(), ledger.CustomerFilter{MerchantID: "m", Prefix: "c", After: after, Limit: 50}))
 	}
-	*what = "customers: found"
-	_, err := ledger.NewReader(read).FindCustomers(t.Context(), "m", "c", 50)
-	rowtest.Must(t, err)
-	*what = "customers: one"
-	if _, err := ledger.FindCustomer(t.Context(), read, "m", "c"); !errors.Is(err, db.ErrNotFound) {
-		t.Fatal(err)
-	}
+	run("customers: found")(ledger.NewReader(read).FindCustomers(t.Context(), "m", "c", 50))
+	run("customers: one")(ledger.FindCustomer(t.Context(), read, "m", "c"))
 }
 
 // recordDecisions reads decisions, submissions of refunds, and sessions of the dashboard.
-func recordDecisions(t *testing.T, read *db.DB, what *string) {
+func recordDecisions(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for _, merchant := range []string{"", "m"} {
-		*what = "decisions: of " + merchant
-		_, err := ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{MerchantID: merchant, Before: "dec_9", Limit: 50})
-		rowtest.Must(t, err)
-		*what = "sessions: of " + merchant
-		_, err = access.Sessions(t.Context(), read, access.SessionFilter{MerchantID: merchant, Limit: 50})
-		rowtest.Must(t, err)
+		run("decisions: of " + merchant)(ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{MerchantID: merchant, Before: "dec_9", Limit: 50}))
+		run("sessions: of " + merchant)(access.Sessions(t.Context(), read, access.SessionFilter{MerchantID: merchant, Limit: 50}))
 	}
-	recordInbox(t, read, what)
-	*what = "decisions: in force"
-	_, err := ledger.DecisionsInForce(t.Context(), read, []string{"pay_1", "pay_2"})
-	rowtest.Must(t, err)
-	*what = "submissions: of a refund"
-	_, err = ledger.NewReader(read).Submissions(t.Context(), "ref_1")
-	rowtest.Must(t, err)
-	*what = "decisions: of an object"
-	_, err = ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "pay_1", Limit: 50})
-	rowtest.Must(t, err)
-	*what = "decisions: of an invoice"
-	_, err = ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "inv_1", Limit: 50})
-	rowtest.Must(t, err)
-	*what = "sessions: of a key"
-	_, err = access.Sessions(t.Context(), read, access.SessionFilter{KeyID: "key_1", Limit: 50})
-	rowtest.Must(t, err)
+	recordInbox(t, read, run)
+	run("decisions: in force")(ledger.DecisionsInForce(t.Context(), read, []string{"pay_1", "pay_2"}))
+	run("submissions: of a refund")(ledger.NewReader(read).Submissions(t.Context(), "ref_1"))
+	run("decisions: of an object")(ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "pay_1", Limit: 50}))
+	run("decisions: of an invoice")(ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "inv_1", Limit: 50}))
+	run("sessions: of a key")(access.Sessions(t.Context(), read, access.SessionFilter{KeyID: "key_1", Limit: 50}))
 }
 
-// recordPaymentLinks reads pages of payment links with all combinations of filters, and
-// single links.
-func recordPaymentLinks(t *testing.T, read *db.DB, what *string) {
+// recordPaymentLinks reads pages of payment links with all combinations of filters, and single links.
+func recordPaymentLinks(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for i := range 1 << 4 {
 		pick := func(bit int, value string) string {
@@ -101,21 +73,15 @@ func recordPaymentLinks(t *testing.T, read *db.DB, what *string) {
 		if i>>3 == 1 {
 			f.Archived = new(bool)
 		}
-		*what = fmt.Sprintf("payment links %d", i)
-		_, err := ledger.PaymentLinks(t.Context(), read, f)
-		rowtest.Must(t, err)
+		run(fmt.Sprintf("payment links %d", i))(ledger.PaymentLinks(t.Context(), read, f))
 	}
-	*what = "payment link"
-	_, err := ledger.PaymentLink(t.Context(), read, "lnk_1")
-	rowtest.Must(t, rowtest.WantNotFound(err))
-	_, err = ledger.PaymentLinkBySlug(t.Context(), read, "m", "a")
-	rowtest.Must(t, rowtest.WantNotFound(err))
-	_, _, err = ledger.PaymentLinkByKey(t.Context(), read, "", "k")
-	rowtest.Must(t, rowtest.WantNotFound(err))
+	run("payment link")(ledger.PaymentLink(t.Context(), read, "lnk_1"))
+	run("payment link")(ledger.PaymentLinkBySlug(t.Context(), read, "m", "a"))
+	run("payment link")(ledger.PaymentLinkByKey(t.Context(), read, "", "k"))
 }
 
 // recordRefundLists reads pages of refunds with all combinations of filters.
-func recordRefundLists(t *testing.T, read *db.DB, what *string) {
+func recordRefundLists(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for i := range 1 << 7 {
 		pick := func(bit int, value string) string {
@@ -124,59 +90,38 @@ func recordRefundLists(t *testing.T, read *db.DB, what *string) {
 			}
 			return value
 		}
-		*what = fmt.Sprintf("refunds %d", i)
-		_, err := ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{
+		run(fmt.Sprintf("refunds %d", i))(ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{
 			MerchantID: pick(0, "m"), PaymentID: pick(1, "pay_1"), InvoiceID: pick(2, "inv_1"), Status: invoice.RefundStatus(pick(3, "pending")),
 			ChainKey: pick(4, "base"), TxHash: pick(5, invoice.Hash{1}.String()), Before: pick(6, "l5"), Limit: 50,
-		})
-		rowtest.Must(t, err)
+		}))
 	}
 }
 
 // recordReports reads first and later pages of reports.
-func recordReports(t *testing.T, read *db.DB, what *string) {
+func recordReports(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for _, merchant := range []string{"", "m"} {
 		for _, after := range []string{"", "x"} {
-			*what = "report: of " + merchant + " after " + after
 			f := report.ReportFilter{MerchantID: merchant, From: rowtest.At(1), To: rowtest.At(1000), After: rowtest.At(7), AfterID: after, Limit: 500}
-			_, err := report.NewReader(read).ReportedPayments(t.Context(), f)
-			rowtest.Must(t, err)
-			_, err = report.NewReader(read).ReportedRefunds(t.Context(), f)
-			rowtest.Must(t, err)
-			_, err = report.NewReader(read).TxShares(t.Context(), f)
-			rowtest.Must(t, err)
-			_, err = report.NewReader(read).SettledAmounts(t.Context(), f)
-			rowtest.Must(t, err)
+			run("report: of " + merchant + " after " + after)(report.NewReader(read).ReportedPayments(t.Context(), f))
+			run("report: of " + merchant + " after " + after)(report.NewReader(read).ReportedRefunds(t.Context(), f))
+			run("report: of " + merchant + " after " + after)(report.NewReader(read).TxShares(t.Context(), f))
+			run("report: of " + merchant + " after " + after)(report.NewReader(read).SettledAmounts(t.Context(), f))
 		}
 	}
 	for _, merchant := range []string{"", "m"} {
-		*what = "summary: of " + merchant
-		_, err := report.NewReader(read).Rollups(t.Context(), report.RollupFilter{MerchantID: merchant, From: rowtest.At(1), To: rowtest.At(1000), Limit: 500})
-		rowtest.Must(t, err)
-		_, err = report.NewReader(read).DayRollups(t.Context(), report.RollupFilter{MerchantID: merchant, From: rowtest.At(1), To: rowtest.At(1000), Limit: 500})
-		rowtest.Must(t, err)
-		*what = "sums: of " + merchant
-		_, err = report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Expired, rowtest.At(1), 500)
-		rowtest.Must(t, err)
+		run("summary: of " + merchant)(report.NewReader(read).Rollups(t.Context(), report.RollupFilter{MerchantID: merchant, From: rowtest.At(1), To: rowtest.At(1000), Limit: 500}))
+		run("summary: of " + merchant)(report.NewReader(read).DayRollups(t.Context(), report.RollupFilter{MerchantID: merchant, From: rowtest.At(1), To: rowtest.At(1000), Limit: 500}))
+		run("sums: of " + merchant)(report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Expired, rowtest.At(1), 500))
 	}
-	*what = "summary: progress"
-	_, err := ledger.NewReader(read).RollupsThrough(t.Context())
-	rowtest.Must(t, err)
-	_, err = report.NewReader(read).StaleRollups(t.Context(), rowtest.At(1), rowtest.At(1000), 100)
-	rowtest.Must(t, err)
-	_, err = report.RollupsBetween(t.Context(), read, rowtest.At(1), rowtest.At(1000))
-	rowtest.Must(t, err)
+	run("summary: progress")(ledger.NewReader(read).RollupsThrough(t.Context()))
+	run("summary: progress")(report.NewReader(read).StaleRollups(t.Context(), rowtest.At(1), rowtest.At(1000), 100))
+	run("summary: progress")(report.RollupsBetween(t.Context(), read, rowtest.At(1), rowtest.At(1000)))
 	for _, after := range []string{"", "inv_1"} {
-		*what = "report: stated after " + after
-		_, err := report.NewReader(read).StatedInvoices(t.Context(), report.StatedFilter{MerchantID: "m", From: rowtest.At(1), To: rowtest.At(1000), After: after, End: "inv_9", Limit: 500})
-		rowtest.Must(t, err)
+		run("report: stated after " + after)(report.NewReader(read).StatedInvoices(t.Context(), report.StatedFilter{MerchantID: "m", From: rowtest.At(1), To: rowtest.At(1000), After: after, End: "inv_9", Limit: 500}))
 	}
-	*what = "report: stated earlier"
-	rowtest.Must(t, report.NewReader(read).EarlierInvoices(t.Context(), report.EarlierFilter{MerchantID: "m", From: rowtest.At(100), To: rowtest.At(1000), End: "inv_9", Limit: 1}, func([]report.StatedInvoice) error { return nil }))
-	*what = "report: between"
-	_, err = report.NewReader(read).ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500)
-	rowtest.Must(t, err)
+	run("report: stated earlier")(report.NewReader(read).EarlierInvoices(t.Context(), report.EarlierFilter{MerchantID: "m", From: rowtest.At(100), To: rowtest.At(1000), End: "inv_9", Limit: 1}, func([]report.StatedInvoice) error { return nil }))
+	run("report: between")(report.NewReader(read).ConfirmedPaymentsBetween(t.Context(), "inv_1", invoice.Position{BlockNumber: 1}, invoice.Position{BlockNumber: 9}, 500))
 }
 
 // filteredPayments are lists of payments by filters that few rows may match.
@@ -228,39 +173,25 @@ var filteredInvoices = map[string]ledger.InvoiceFilter{
 }
 
 // recordInbox reads the items of the inbox.
-func recordInbox(t *testing.T, read *db.DB, what *string) {
+func recordInbox(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
 	for _, merchant := range []string{"", "m"} {
 		for _, kind := range invoice.ItemKinds {
-			*what = "inbox: " + string(kind) + " of " + merchant
-			_, err := ledger.InboxEntries(t.Context(), read, ledger.InboxFilter{MerchantID: merchant, Kind: kind, Before: "06", Limit: 50}, rowtest.At(1))
-			rowtest.Must(t, err)
+			run("inbox: " + string(kind) + " of " + merchant)(ledger.InboxEntries(t.Context(), read, ledger.InboxFilter{MerchantID: merchant, Kind: kind, Before: "06", Limit: 50}, rowtest.At(1)))
 		}
-		*what = "inbox: counts of " + merchant
-		_, err := ledger.CountInbox(t.Context(), read, merchant, rowtest.At(1), 101)
-		rowtest.Must(t, err)
+		run("inbox: counts of " + merchant)(ledger.CountInbox(t.Context(), read, merchant, rowtest.At(1), 101))
 	}
-	*what = "inbox: objects"
-	_, err := ledger.InvoicesByID(t.Context(), read, []string{"inv_1", "inv_2"})
-	rowtest.Must(t, err)
-	_, err = ledger.PaymentsSeen(t.Context(), read, []string{"01", "02"})
-	rowtest.Must(t, err)
-	_, err = ledger.RefundRecordsByID(t.Context(), read, []string{"ref_1", "ref_2"})
-	rowtest.Must(t, err)
-	*what = "inbox: refunds of payments"
-	_, err = ledger.RecordsOfPayments(t.Context(), read, []string{"pay_1", "pay_2"})
-	rowtest.Must(t, err)
+	run("inbox: objects")(ledger.InvoicesByID(t.Context(), read, []string{"inv_1", "inv_2"}))
+	run("inbox: objects")(ledger.PaymentsSeen(t.Context(), read, []string{"01", "02"}))
+	run("inbox: objects")(ledger.RefundRecordsByID(t.Context(), read, []string{"ref_1", "ref_2"}))
+	run("inbox: refunds of payments")(ledger.RecordsOfPayments(t.Context(), read, []string{"pay_1", "pay_2"}))
 }
 
 // recordOperator runs the operator's reads.
-func recordOperator(t *testing.T, read *db.DB, what *string) {
+func recordOperator(t *testing.T, read *db.DB, run runner) {
 	t.Helper()
-	*what = "operator: counts"
-	_, err := api.CountMerchant(t.Context(), read, "m", rowtest.At(10))
-	rowtest.Must(t, err)
-	*what = "operator: costs"
-	_, err = txmgr.DailyCosts(t.Context(), read, "base", rowtest.At(10))
-	rowtest.Must(t, err)
+	run("operator: counts")(api.CountMerchant(t.Context(), read, "m", rowtest.At(10)))
+	run("operator: costs")(txmgr.DailyCosts(t.Context(), read, "base", rowtest.At(10)))
 }
 
 // hexOf returns 0x and n times a digit.
