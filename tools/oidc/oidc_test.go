@@ -82,7 +82,7 @@ func TestExtraProvider(t *testing.T) {
 
 	ada.post("/dashboard/sign-in/mail", url.Values{"email": {"ada@example.com"}}).wants("on its way")
 	ada.post("/dashboard/sign-in", url.Values{"link": {mails.link(t, "link")}}).wants("Ada")
-	begun := ada.post("/dashboard/account", nil).wants("Go on")
+	begun := ada.post("/dashboard/account", nil).wants("Continue")
 	ada.signIn(strings.TrimPrefix(begun.header.Get("Refresh"), "0; url=")).wants("Connected", "with a link")
 	mails.link(t, "")
 	ada.post("/dashboard/sign-out", nil).wants("Sign in with Zitadel")

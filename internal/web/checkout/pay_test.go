@@ -131,7 +131,7 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	}
 	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
 	page = w.page(t)
-	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "corner-cafe has received another amount.") {
+	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "corner-cafe has received a different amount.") {
 		t.Errorf("the help is not open after a payment that is too little: %s", page.id(t, "status").words())
 	}
 	w.payments[0].TxHash = testHash(1)

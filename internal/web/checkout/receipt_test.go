@@ -113,7 +113,7 @@ var receipts = []struct {
 	{"void", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 10
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
-	}, receiptVoid, []string{"Invoice cancelled"}, []string{"Invoice amount 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptVoid, []string{"Invoice canceled"}, []string{"Invoice amount 4.90 USDC", "Received 4.900123 USDC"}},
 	{"refunded in part", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
 		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(1_500_000, 12)}, invoice.NewAmount(1_500_000)

@@ -167,7 +167,7 @@ func TestRefundPageStates(t *testing.T) {
 	}{
 		"new":       {func(*invoice.RefundRecord) {}, "Where should your refund go?", true},
 		"expired":   {func(r *invoice.RefundRecord) { r.ExpiresAt = time.Unix(defaultNow, 0) }, "This link has expired", false},
-		"canceled":  {func(r *invoice.RefundRecord) { r.Status = invoice.RefundCanceled }, "was cancelled", false},
+		"canceled":  {func(r *invoice.RefundRecord) { r.Status = invoice.RefundCanceled }, "was canceled", false},
 		"approval":  {func(r *invoice.RefundRecord) { r.Status, r.To = invoice.RefundAwaitingApproval, homeAddress }, "Waiting for corner-cafe", true},
 		"confirmed": {func(r *invoice.RefundRecord) { r.Status, r.To = invoice.RefundPending, homeAddress }, "Your address is confirmed", false},
 		"sent": {func(r *invoice.RefundRecord) {

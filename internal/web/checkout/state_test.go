@@ -151,7 +151,7 @@ var outcomes = []struct {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 		w.refund(4_900_123)
 	}, refunded, []string{"Refunded", "4.900123 USDC was refunded. The time to pay ended on 21 September 2026, 14:28:20 UTC. Please send nothing"}, false},
-	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "whether it was already paid or cancelled. Please send nothing now."}, false},
+	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "whether it was already paid or canceled. Please send nothing now."}, false},
 	{"held, paid in part and past its time", func(w *world) {
 		w.now, w.invoice.ClosedBlock = expires+1, 12
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
@@ -160,16 +160,16 @@ var outcomes = []struct {
 		w.invoice.ClosedBlock, w.cursor.Halted = 12, "finality violated"
 		w.payments = []invoice.Payment{payment(2_500_000, 11, defaultNow, invoice.Confirmed)}
 	}, checking, []string{"is being checked"}, false},
-	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"Invoice cancelled", "Please send nothing now. If you have paid, contact corner-cafe."}, false},
+	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"Invoice canceled", "Please send nothing now. If you have paid, contact corner-cafe."}, false},
 	{"void, paid in part", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 11
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
-	}, void, []string{"Invoice cancelled", "2.00 USDC has arrived. The money is not lost. Ask corner-cafe for a refund"}, false},
+	}, void, []string{"Invoice canceled", "2.00 USDC has arrived. The money is not lost. Ask corner-cafe for a refund"}, false},
 	{"void, paid later and sent back", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 9
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
 		w.refund(4_900_123)
-	}, refunded, []string{"4.900123 USDC was refunded. The invoice was cancelled. Please send nothing now."}, false},
+	}, refunded, []string{"4.900123 USDC was refunded. The invoice was canceled. Please send nothing now."}, false},
 	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
 }
 
@@ -392,7 +392,7 @@ func TestWarningBeforeTheEnd(t *testing.T) {
 		if _, hidden := warning.attrs["hidden"]; hidden == want {
 			t.Errorf("%d seconds before the end, the warning is hidden: %t", left, hidden)
 		}
-		if !strings.Contains(warning.words(), "the network carries out later does not count") {
+		if !strings.Contains(warning.words(), "carried out later do not count") {
 			t.Errorf("the warning reads %q", warning.words())
 		}
 	}

@@ -59,7 +59,7 @@ func TestApprovals(t *testing.T) {
 	w.person("globex", access.Admin).get(page).want(t, http.StatusNotFound)
 	w.operator.post(page+"/use?merchantId=acme", nil).want(t, http.StatusForbidden)
 	w.forgetConfirmations()
-	bob.votes(page, "approve").want(t, http.StatusOK, "sign in again")
+	bob.votes(page, "approve").want(t, http.StatusOK, "Sign in again")
 	bob.confirms(mails, "bob@example.com")
 	bob.votes(page, "approve").want(t, http.StatusOK, "2 of 2 have approved", "Carry it out")
 	refund := bob.submit(bob.get(page), page+"/use", nil).want(t, http.StatusOK, "200", "returned")
@@ -136,7 +136,7 @@ func TestApprovedActions(t *testing.T) {
 	}
 
 	program := ada.submit(ada.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {"shop"}, "scope": {"invoices:write"}})
-	approved(program, "Key", "shop", "invoices:write").want(t, http.StatusOK, "The key is made", "qk_test_")
+	approved(program, "Key", "shop", "invoices:write").want(t, http.StatusOK, "The key was created", "qk_test_")
 }
 
 // refundable returns the payment of an invoice.

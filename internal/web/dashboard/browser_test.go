@@ -166,7 +166,7 @@ func TestExtraSupportSeesNoKeys(t *testing.T) {
 		support.AwaitText("h1", "Your key does not allow this")
 	}
 	support.open("/dashboard/webhook")
-	if text := support.Text("main"); strings.Contains(text, "whsec_") || strings.Contains(text, "Make a secret") {
+	if text := support.Text("main"); strings.Contains(text, "whsec_") || strings.Contains(text, "Create a secret") {
 		t.Errorf("the webhook's page reads %s", text)
 	}
 	support.isQuiet(t)
@@ -256,14 +256,14 @@ func TestExtraRotateInBrowser(t *testing.T) {
 	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}}).want(t, http.StatusOK)
 	rotate := func() {
 		owner.open("/dashboard/webhook")
-		owner.Follow("Make a secret")
+		owner.Follow("Create a secret")
 		secret := owner.Text(".secret")
 		lock.Lock()
 		secrets = append(secrets, secret)
 		refused = 0 // before the receiver had a secret
 		lock.Unlock()
 		w.invoice("acme", nil)
-		owner.Follow("Change to it")
+		owner.Follow("Use the new secret")
 		owner.AwaitText("main", "Retiring")
 	}
 	arrived := func(n int) {

@@ -126,7 +126,7 @@ func TestFreshSignIn(t *testing.T) {
 		}
 	}
 	asked := owner.get("/dashboard/keys/new?for=program").want(t, 200, "Is it still you?")
-	owner.submit(asked, "/dashboard/confirm", url.Values{"key": {owner.key}}).want(t, 200, "Make a key")
+	owner.submit(asked, "/dashboard/confirm", url.Values{"key": {owner.key}}).want(t, 200, "Create a key")
 	if page := owner.get("/dashboard/webhook"); strings.Contains(page.body, "evil.example") {
 		t.Error("the endpoint was changed without a fresh sign-in")
 	}
@@ -228,7 +228,7 @@ func TestRotateSecret(t *testing.T) {
 	know(first, second)
 	arrive("2 of 2")
 	third := secretOf(owner.post("/dashboard/webhook/secret", nil))
-	page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "Make a secret")
+	page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "Create a secret")
 	if strings.Contains(page.body, third) {
 		t.Error("a secret is shown twice")
 	}

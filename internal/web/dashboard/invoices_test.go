@@ -98,7 +98,7 @@ func TestInvoicePage(t *testing.T) {
 	page := maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK,
 		"4.90 USDC Paid", "basket 7", "Flat <i>white", "3.40 USDC", "<b>9", "c-1 · ann@example.com", paid.MerchantAddress,
 		"Created 4.90 USDC", "Confirmation 1 of 2", "Confirmation 2 of 2", "Payment seen", "Payment confirmed", "Paid in full", "Event invoice.paid", "Delivery attempt 1 503", w.url+"/checkout/"+paid.ID)
-	if !strings.Contains(page.body, sent) || !strings.Contains(page.words(), "Sent by the payer's wallet") {
+	if !strings.Contains(page.body, sent) || !strings.Contains(page.words(), "Sent by the payer’s wallet") {
 		t.Errorf("the page lacks what the wallet sent: %s", page.words())
 	}
 	if got := page.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "/dashboard/invoices") }) {

@@ -127,7 +127,7 @@ func TestRefunds(t *testing.T) {
 	finance.submit(first, first.path+"/cancel", nil).want(t, http.StatusOK, "Canceled")
 	finance.get(first.path+"/safe.json").want(t, http.StatusNotFound)
 
-	asked := finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"ask": {"1"}}).want(t, http.StatusOK, "Awaits the payer's address", "/refunds/")
+	asked := finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"ask": {"1"}}).want(t, http.StatusOK, "Awaits the payer’s address", "/refunds/")
 	finance.post(asked.path+"/approve", url.Values{"to": {invoice.Address{1}.String()}}).want(t, http.StatusConflict, "state of this refund")
 	w.person("globex", access.Admin).get(asked.path).want(t, http.StatusNotFound)
 

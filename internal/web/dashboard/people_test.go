@@ -117,7 +117,7 @@ func TestPeople(t *testing.T) {
 		owners[id] = w.person(id, access.Admin)
 	}
 	owners["cafe"].get("/dashboard").want(t, http.StatusOK, "The cafe", "maria", "Owner")
-	const missing = "passkeys need a dashboardUrl"
+	const missing = "passkeys a dashboardUrl"
 	if withoutMails := newWorld(t); !strings.Contains(withoutMails.operator.get("/dashboard/keys").words(), missing) ||
 		strings.Contains(withoutMails.person("acme", access.Admin).get("/dashboard/keys").words(), missing) || strings.Contains(w.operator.get("/dashboard/keys").words(), missing) {
 		t.Error("not the operator alone is told what is missing to sign in")
@@ -202,7 +202,7 @@ func TestSignInByMail(t *testing.T) {
 
 	w.forward(dashboard.MailWindow)
 	w.forgetConfirmations()
-	refused := again.post("/dashboard/keys", url.Values{"for": {"person"}, "name": {"Eve"}, "email": {"eve@example.com"}, "role": {"owner"}}).want(t, http.StatusOK, "Is it still you?", "sign in again")
+	refused := again.post("/dashboard/keys", url.Values{"for": {"person"}, "name": {"Eve"}, "email": {"eve@example.com"}, "role": {"owner"}}).want(t, http.StatusOK, "Is it still you?", "Sign in again")
 	again.submit(refused, mailPath, nil).want(t, http.StatusOK, "on its way")
 	again.enter(mails.page(t, "ada@example.com")).want(t, http.StatusOK, "People and keys")
 	for range dashboard.MailsOfPerson {
@@ -243,7 +243,7 @@ func TestExtraPasskeys(t *testing.T) {
 	w.url = base
 	ada := w.guest()
 	ada.enter(w.person("acme", access.Admin).invites(mails, "ada@example.com", "owner")).want(t, http.StatusOK, "Ada")
-	refused := ada.get("/dashboard/passkeys/new").want(t, http.StatusOK, "sign in again") // the invitation may have been passed on
+	refused := ada.get("/dashboard/passkeys/new").want(t, http.StatusOK, "Sign in again") // the invitation may have been passed on
 	ada.submit(refused, "/dashboard/sign-in/mail", nil).want(t, http.StatusOK, "on its way")
 	ada.enter(mails.page(t, "ada@example.com"))
 	d := ada.at(t)
@@ -263,7 +263,7 @@ func TestExtraPasskeys(t *testing.T) {
 	d.AwaitText("header", "Ada")
 	w.forgetConfirmations()
 	d.open("/dashboard/keys/new?for=program")
-	d.AwaitText("main", "use your passkey")
+	d.AwaitText("main", "Use your passkey")
 	d.Press("Use the passkey")
 	d.AwaitPath("/dashboard/keys/new")
 	d.isQuiet(t)

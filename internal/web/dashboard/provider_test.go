@@ -37,14 +37,14 @@ func (p *person) member(mails *postOffice, email string) *person {
 func (p *person) confirms(mails *postOffice, email string) {
 	p.t.Helper()
 	p.submit(p.get("/dashboard/keys/new?for=program").want(p.t, http.StatusOK, "Is it still you?"), "/dashboard/sign-in/mail", nil).want(p.t, http.StatusOK, "on its way")
-	p.enter(mails.page(p.t, email)).want(p.t, http.StatusOK, "Make a key")
+	p.enter(mails.page(p.t, email)).want(p.t, http.StatusOK, "Create a key")
 }
 
 // begins begins to connect an account, and returns the provider's page.
 func (p *person) begins() string {
 	p.t.Helper()
-	begun := p.submit(p.get("/dashboard/sessions").want(p.t, http.StatusOK, "Connect an account"), "/dashboard/account", nil).want(p.t, http.StatusOK, "Go on")
-	page := begun.linkTo(p.t, "Go on")
+	begun := p.submit(p.get("/dashboard/sessions").want(p.t, http.StatusOK, "Connect an account"), "/dashboard/account", nil).want(p.t, http.StatusOK, "Continue")
+	page := begun.linkTo(p.t, "Continue")
 	if begun.header.Get("Refresh") != "0; url="+page || !strings.Contains(page, "max_age=0") || !strings.Contains(page, "prompt=select_account") {
 		p.t.Errorf("the page leads to %s, and refreshes to %s", page, begun.header.Get("Refresh"))
 	}
@@ -85,7 +85,7 @@ func TestProvider(t *testing.T) {
 		t.Errorf("the sign-in leads to %s", got.path)
 	}
 	again.get("/dashboard/sessions").want(t, http.StatusOK, "Last used", "with an account")
-	again.get(program).want(t, http.StatusOK, "Make a key")
+	again.get(program).want(t, http.StatusOK, "Create a key")
 	remote.Set(identitytest.State{Claims: map[string]any{"auth_time": w.now().Add(-time.Hour).Unix()}})
 	again.get(begin).want(t, http.StatusOK, "Ada")
 	asked := again.get(program).want(t, http.StatusOK, "Is it still you?", named)
@@ -98,7 +98,7 @@ func TestProvider(t *testing.T) {
 	remote.Set(identitytest.State{Error: "access_denied"})
 	w.guest().get(begin).want(t, http.StatusUnauthorized, "was not completed", named)
 	remote.Set(identitytest.State{})
-	again.get(page).want(t, http.StatusOK, "Make a key")
+	again.get(page).want(t, http.StatusOK, "Create a key")
 	for _, next := range []string{"https://evil.example/", "//evil.example/", "/dashboard/invoices?q=" + strings.Repeat("x", 2000)} {
 		if got := w.guest().get(dashboard.BeginPath+"?next="+url.QueryEscape(next)).want(t, http.StatusOK, "Ada"); got.path != "/dashboard" {
 			t.Errorf("the sign-in leads to %s", got.path)

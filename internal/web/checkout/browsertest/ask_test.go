@@ -37,7 +37,7 @@ func TestExtraAsk(t *testing.T) {
 	short := send(tooLittle, nil)
 	awaitStored(t, w, common.HexToHash(short))
 	p.Await(`document.querySelector(".asking[open]")`)
-	p.AwaitText("#status", "has received another amount")
+	p.AwaitText("#status", "has received a different amount")
 
 	ask(p, "hello")
 	p.AwaitText("#answer", "This is not a transaction hash")

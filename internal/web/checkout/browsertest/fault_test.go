@@ -222,7 +222,7 @@ func TestExtraSent(t *testing.T) {
 			return lost.Hex(), true, err
 		})
 		p := pay(t, w, w.Invoice("4900000", nil), wallet)
-		p.AwaitText("#wallet-pay", "cancelled or replaced in your wallet")
+		p.AwaitText("#wallet-pay", "canceled or replaced in your wallet")
 		shot(p, "replaced")
 		p.Press("Try again")
 		p.Press("Pay 4.90 USDC")

@@ -35,7 +35,7 @@ func TestExtraProof(t *testing.T) {
 	p.Reload()
 	p.Press("On-chain record")
 	p.Press("Check here")
-	p.AwaitText("#proof", "Fox does not use Local test chain. Choose that network (number 1337) in your wallet.")
+	p.AwaitText("#proof", "Fox does not use Local test chain. Choose that network (chain id 1337) in your wallet.")
 	isClean(t, w, p)
 }
 

@@ -190,7 +190,7 @@ func (s sale) wantRefused() {
 		return hexutil.Encode(common.LeftPadBytes(big.NewInt(1_000_000).Bytes(), 32)), c.Method == "eth_call", nil
 	})
 	p.Press("Try again")
-	p.AwaitText("#wallet", "The account has 1.00 USDC: 0.50 USDC are missing.")
+	p.AwaitText("#wallet", "The account has 1.00 USDC: 0.50 USDC is missing.")
 	if sends(fox)+sends(other) > 0 || len(s.read(r.ID).Submissions) > 0 {
 		s.t.Error("a wallet that cannot send was asked to")
 	}
