@@ -179,7 +179,7 @@ func TestMails(t *testing.T) {
 	awaitBody(t, base+"/api/invoices/"+first+"/mails", `"state":"stopped"`) // the second reminder
 	third := create()
 	send(third, `{"email":"Maria+shop@example.com"}`, http.StatusConflict, "recipient_stopped")
-	post("application/x-www-form-urlencoded", "allow=1", "Diese Mails beenden")
+	post("application/x-www-form-urlencoded", "allow=1", "Diese Mails abbestellen")
 	send(third, `{"email":"maria@example.com","reminderHours":[5]}`, http.StatusNoContent)
 	awaitBody(t, base+"/api/invoices/"+third+"/mails", `"language":"de"`)
 	awaitBody(t, base+"/api/invoices/"+third+"/mails", `"hours":5`)

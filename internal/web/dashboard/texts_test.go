@@ -90,6 +90,9 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// frenchSpace matches a space of French punctuation at which a line may break.
+var frenchSpace = regexp.MustCompile(` [:;!?»%]|« `)
+
 // checkForms checks the forms of a text against the English one.
 func checkForms(t *testing.T, what string, forms map[string]string, english string) {
 	t.Helper()
@@ -100,6 +103,9 @@ func checkForms(t *testing.T, what string, forms map[string]string, english stri
 		}
 		if got := placeholders(form); !slices.Equal(got, want) {
 			t.Errorf("%s (%s) has the placeholders %v, want %v", what, name, got, want)
+		}
+		if strings.HasPrefix(what, "texts/fr.json ") && frenchSpace.MatchString(form) {
+			t.Errorf("%s (%s) is %q: a line may break before or after a mark; use U+202F or U+00A0", what, name, form)
 		}
 		if rest := placeholder.ReplaceAllString(form, ""); form == "" || strings.TrimSpace(form) != form || strings.ContainsAny(rest, "<>{}&") {
 			t.Errorf("%s (%s) is %q: no markup, braces, or space at the ends", what, name, form)

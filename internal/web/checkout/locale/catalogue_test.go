@@ -98,6 +98,9 @@ func checkTwice(t *testing.T, name string) {
 	}
 }
 
+// frenchSpace matches a space of French punctuation at which a line may break.
+var frenchSpace = regexp.MustCompile(` [:;!?»%]|« `)
+
 // checkEntry checks one text of a language.
 func checkEntry(t *testing.T, text *Text, id string, english, got entry) {
 	t.Helper()
@@ -110,6 +113,9 @@ func checkEntry(t *testing.T, text *Text, id string, english, got entry) {
 		}
 		if !slices.Equal(have, want) {
 			t.Errorf("%s %s (%s) has the placeholders %v, want %v", text.Lang(), id, form, have, want)
+		}
+		if text.Lang() == "fr" && frenchSpace.MatchString(body) {
+			t.Errorf("fr %s (%s) is %q: a line may break before or after a mark; use U+202F or U+00A0", id, form, body)
 		}
 		if rest := placeholder.ReplaceAllString(body, ""); strings.ContainsAny(rest, "<>&{}") || strings.TrimSpace(body) != body || body == "" {
 			t.Errorf("%s %s (%s) is %q: no markup, braces, or space at the ends", text.Lang(), id, form, body)
