@@ -56,6 +56,7 @@ func TestNumbers(t *testing.T) {
 	for language, want := range map[string]string{
 		"en": "-1,234,567.890 123 1,000", "de": "-1.234.567,890 123 1.000", "fr": "-1\u00a0234\u00a0567,890 123 1\u00a0000",
 		"ja": "-1,234,567.890 123 1,000", "tr": "-1.234.567,890 123 1.000", "ar": "-1,234,567.890 123 1,000", "he": "-1,234,567.890 123 1,000",
+		"es": "-1.234.567,890 123 1000", "it": "-1.234.567,890 123 1000", "pt": "-1.234.567,890 123 1.000",
 	} {
 		text := Named(language)
 		got := text.Number("-1234567.890") + " " + text.Number("123") + " " + text.Number("1000")
@@ -65,6 +66,9 @@ func TestNumbers(t *testing.T) {
 		if text.DecimalComma() != strings.Contains(want, ",890") {
 			t.Errorf("%s: DecimalComma() = %t", language, text.DecimalComma())
 		}
+	}
+	if got := Named("es").Number("1234.5") + " " + Named("es").Number("12345"); got != "1234,5 12.345" {
+		t.Errorf("in Spanish, 1234.5 and 12345 are %s", got)
 	}
 	if got := Named("de").T("items.count", Values{Count: 1234567}); !strings.HasPrefix(got, "1.234.567 ") {
 		t.Errorf("a count is %s", got)

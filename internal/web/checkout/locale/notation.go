@@ -2,6 +2,7 @@ package locale
 
 import (
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,18 +12,31 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 )
 
-// numbers are the separators of a language's numbers.
-type numbers struct{ decimal, group string }
+// numbers is how a language writes numbers.
+type numbers struct {
+	decimal, group string
+	grouped        int // digits from which a whole number is grouped
+}
 
-// numbersIn returns the separators of a language with Latin digits, in which amounts are copied.
+// fourDigits are the languages that write 1234 without a separator. In CLDR they have
+// minimumGroupingDigits 2, which x/text does not offer.
+var fourDigits = []string{"be", "bg", "es", "et", "hu", "hy", "it", "ka", "lv", "pl", "pt-PT", "sl", "sq"}
+
+// numbersIn returns the notation of a language with Latin digits, in which amounts are copied.
 func numbersIn(tag language.Tag) numbers {
+	grouped := groupSize + 1
+	if slices.Contains(fourDigits, tag.String()) {
+		grouped++
+	}
 	if latin, err := tag.SetTypeForKey("nu", "latn"); err == nil {
 		tag = latin
 	}
 	sample := message.NewPrinter(tag).Sprintf("%.1f", 12345.6)
 	group, decimal, _ := strings.Cut(sample, "345")
-	return numbers{decimal: strings.TrimSuffix(decimal, "6"), group: strings.TrimPrefix(group, "12")}
+	return numbers{decimal: strings.TrimSuffix(decimal, "6"), group: strings.TrimPrefix(group, "12"), grouped: grouped}
 }
+
+const groupSize = 3 // digits of a group
 
 // DecimalComma reports whether the language writes a comma before the decimals.
 func (t *Text) DecimalComma() bool { return t.numbers.decimal == "," }
@@ -32,11 +46,13 @@ func (t *Text) DecimalComma() bool { return t.numbers.decimal == "," }
 func (t *Text) Number(plain string) string {
 	digits, negative := strings.CutPrefix(plain, "-")
 	whole, fraction, isDecimal := strings.Cut(digits, ".")
-	const size = 3
-	first := (len(whole)-1)%size + 1
+	first := (len(whole)-1)%groupSize + 1
+	if len(whole) < t.numbers.grouped {
+		first = len(whole)
+	}
 	out := whole[:min(first, len(whole))]
-	for ; first < len(whole); first += size {
-		out += t.numbers.group + whole[first:first+size]
+	for ; first < len(whole); first += groupSize {
+		out += t.numbers.group + whole[first:first+groupSize]
 	}
 	if negative {
 		out = "-" + out
