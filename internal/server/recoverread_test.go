@@ -67,6 +67,9 @@ func TestIsolatedLiveDatabase(t *testing.T) {
 	if err := Run(t.Context(), cfg); !errors.Is(err, errLiveDatabase) {
 		t.Errorf("it ended with %v", err)
 	}
+	if _, err := OpenImporter(t.Context(), recoverConfig(url, config)); err == nil {
+		t.Error("an import begins while a service runs")
+	}
 	if r, err := dbtest.Open(t, url).Recovery(t.Context()); err != nil || r.State != db.RecoveryNormal || !r.Isolated.IsZero() {
 		t.Errorf("the live database is marked: %+v, %v", r, err)
 	}

@@ -31,6 +31,9 @@ func TestRunRefusesBackup(t *testing.T) {
 	if !errors.As(err, &restored) || restored.Recovery.State != db.RecoveryBackup || errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
+	if _, err := OpenImporter(t.Context(), recoverConfig("sqlite:"+path, Chain{})); !errors.As(err, &restored) {
+		t.Errorf("an import before the recovery: %v", err)
+	}
 }
 
 // TestExtraRestoredWhileRunning sets the database back under a service that runs. It stops its work,

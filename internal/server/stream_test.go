@@ -136,7 +136,6 @@ func TestEventStream(t *testing.T) {
 			openStream(t, w.url+"/api/events/stream?after=start&type=invoice.created", key, "").wantInvoices(w.ids["acme"]["invoices"], first[0])
 			w.wantListed(s.last, key)
 			w.wantRefused(key)
-			w.wantRevoked()
 		})
 	}
 }
@@ -180,22 +179,6 @@ func (w *matrixWorld) wantRefused(key string) {
 	}
 }
 
-// wantRevoked revokes the key of a stream.
-func (w *matrixWorld) wantRevoked() {
-	w.t.Helper()
-	record, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.NewScopes(access.EventsRead)})
-	expect.OK(w.t, err)
-	s := openStream(w.t, w.url+"/api/events/stream", "Bearer "+k.Reveal(), "")
-	if _, err := w.keys.Revoke(w.t.Context(), access.Open(), record.ID); err != nil {
-		w.t.Fatal(err)
-	}
-	begun := time.Now()
-	if m, ok := s.read(); ok || s.lines.Err() != nil {
-		w.t.Errorf("after the revocation of its key it continued with %+v, %v", m, s.lines.Err())
-	}
-	w.t.Logf("the stream ended %v after the revocation", time.Since(begun).Round(time.Millisecond))
-}
-
 // TestRefusedStreamsAreCounted opens more streams than an owner may have.
 func TestRefusedStreamsAreCounted(t *testing.T) {
 	t.Parallel()
@@ -213,6 +196,38 @@ func TestRefusedStreamsAreCounted(t *testing.T) {
 	if a := ask(t, http.MethodGet, url+"/metrics", ""); !strings.Contains(a.body, want+"\n") {
 		t.Errorf("the metrics lack %s", want)
 	}
+}
+
+// TestOpenPages opens a page. Its stream is counted, shows that the merchant makes the invoice void, and ends with the
+// service.
+func TestOpenPages(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	running := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	await(t, running.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	var made struct{ ID string }
+	expect.OK(t, json.Unmarshal([]byte(createFor(t, running.url, "acme", "house").body), &made))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, running.url+"/checkout/"+made.ID+"/events", nil)
+	expect.OK(t, err)
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	expect.OK(t, err)
+	defer response.Body.Close() //nolint:errcheck // it was read
+	lines := bufio.NewScanner(response.Body)
+	for _, state := range []string{"waiting", "void"} {
+		for want := fmt.Sprintf(`"state":%q`, state); !strings.Contains(lines.Text(), want); {
+			if !lines.Scan() {
+				t.Fatalf("the stream ended before %s: %v", state, lines.Err())
+			}
+		}
+		if metrics := ask(t, http.MethodGet, running.url+"/metrics", "").body; !strings.Contains(metrics, "\nquittance_checkout_streams 1\n") {
+			t.Error("the metrics lack the stream")
+		}
+		ask(t, http.MethodPost, running.url+"/api/invoices/"+made.ID+"/void", "")
+	}
+	running.stop()
+	for lines.Scan() { // until the stream has ended
+	}
+	expect.OK(t, <-running.ended)
 }
 
 // TestStreamsEndWithTheService stops a service with an open stream.

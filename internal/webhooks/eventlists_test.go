@@ -2,7 +2,6 @@ package webhooks_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -123,81 +121,6 @@ func checkEvents(t *testing.T, s *db.DB, f webhooks.EventFilter, all []webhooks.
 	}
 }
 
-// TestEventsInOrderOfCommits checks that a reader who follows the numbers of events, while
-// many transactions insert, sees each event once and in order.
-func TestEventsInOrderOfCommits(t *testing.T) {
-	t.Parallel()
-	const writers, each = 8, 40
-	url := dbtest.MigratedPostgres(t)
-	s, other := dbtest.Open(t, url), dbtest.Open(t, url)
-	for w := range writers {
-		rowtest.Insert(t, s, rowtest.Sample(fmt.Sprint("inv_", w), fmt.Sprint("m", w)))
-	}
-	var group errgroup.Group
-	for w := range writers {
-		group.Go(func() error {
-			for i := range each {
-				err := []*db.DB{s, other}[w%2].Update(t.Context(), func(tx *db.Tx) error {
-					events := make([]webhooks.Event, 1+i%3)
-					for k := range events {
-						id := fmt.Sprintf("evt_%d_%d_%d", w, i, k)
-						events[k] = webhooks.Event{
-							ID: id, Type: invoice.EventPaid, Subject: id, MerchantID: fmt.Sprint("m", w), InvoiceID: fmt.Sprint("inv_", w), Body: []byte("{}"),
-						}
-					}
-					if i%7 == 0 { // a duplicate, which is not inserted
-						events[0].Subject = fmt.Sprintf("evt_%d_0_0", w)
-					}
-					if err := webhooks.InsertEvents(t.Context(), tx, events); err != nil {
-						return err
-					}
-					if i%5 == 0 {
-						return errRollback
-					}
-					return nil
-				})
-				if err != nil && !errors.Is(err, errRollback) {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	done := make(chan error, 1)
-	go func() { done <- group.Wait() }()
-	var followed []string
-	last, ended := int64(0), false
-	for {
-		rows, err := webhooks.NewReader(other).Events(t.Context(), webhooks.EventFilter{After: &last, Limit: 7})
-		rowtest.Must(t, err)
-		for _, r := range rows {
-			if r.Seq <= last {
-				t.Fatalf("%s has number %d, after %d", r.ID, r.Seq, last)
-			}
-			last = r.Seq
-			followed = append(followed, r.ID)
-		}
-		if len(rows) == 0 && ended {
-			break
-		}
-		select {
-		case err := <-done:
-			rowtest.Must(t, err)
-			ended = true
-		default:
-		}
-	}
-	rows, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 10_000})
-	rowtest.Must(t, err)
-	var all []string
-	for _, r := range rows {
-		all = append(all, r.ID)
-	}
-	if diff := gocmp.Diff(all, followed); diff != "" || len(all) < writers*each {
-		t.Errorf("of %d events (-there +followed):\n%s", len(all), diff)
-	}
-}
-
 // TestEventsRecordedDuringList checks that a reader who follows a merchant's events, with any filter
 // by type, misses no event that is inserted while a page is read.
 func TestEventsRecordedDuringList(t *testing.T) {
@@ -298,8 +221,6 @@ func TestEventsBehindAnOutage(t *testing.T) {
 		}
 	})
 }
-
-var errRollback = errors.New("rolled back")
 
 // TestCleanEvents checks that old finished events are removed with their attempts, and that
 // pending ones and the newest event stay.

@@ -212,26 +212,6 @@ func TestErrorsAreRedacted(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
-	l := listen(t)
-	expect.OK(t, l.Close())
-	for name, c := range map[string]struct{ url, err string }{
-		"refused":    {"http://" + l.Addr().String() + "/?token=hush", "connection refused"},
-		"no URL":     {"://hush", "the webhook URL cannot be read"},
-		"no host":    {"http:///hush", "no answer"},
-		"other kind": {"ftp://127.0.0.1/hush", "unsupported protocol"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := attemptAt(t, c.url)
-			wantOutcome(t, o, webhooks.Pending, 0, c.err)
-			if strings.Contains(o.Attempt.Error, "hush") {
-				t.Errorf("the error %q shows the URL", o.Attempt.Error)
-			}
-		})
-	}
-}
-
 // TestLongAnswers checks that only MaxResponse bytes of a body are read, and that the exchange does not wait for the
 // rest.
 func TestLongAnswers(t *testing.T) {
@@ -269,30 +249,6 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	})
 	if o := attemptAt(t, r.URL); !o.NextDue.Equal(epoch.Add(2 * time.Minute)) {
 		t.Errorf("next attempt after %s, want 2m", o.NextDue.Sub(epoch))
-	}
-}
-
-func TestConnectionsAreReused(t *testing.T) {
-	const events = 20
-	var opened atomic.Int32
-	r := httptest.NewUnstartedServer(status(http.StatusOK))
-	r.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	r.Start()
-	t.Cleanup(r.Close)
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
-	w := newWorld(t, s, r.URL)
-	w.Limits.PerMerchant = 1
-	w.start(t)
-	for range events {
-		w.outcome(t)
-	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections for %d events one after the other, want 1", n, events)
 	}
 }
 

@@ -1,12 +1,8 @@
 package webhooks_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,90 +22,6 @@ func byPrefix(prefix, url, others string) func(string) (webhooks.Endpoint, bool)
 		}
 		return webhooks.Endpoint{URL: others, Secret: secret}, true
 	}
-}
-
-// TestMostEndpointsDead checks that healthy endpoints receive all events while nine of ten
-// endpoints with long queues hang.
-func TestMostEndpointsDead(t *testing.T) {
-	const merchants, each = 10, 12
-	release := make(chan struct{})
-	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
-	t.Cleanup(func() { close(release) })
-	r := newReceiver(t, status(http.StatusOK))
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	for i := range 9 * merchants {
-		dbtest.Schedule(t, s, fmt.Sprintf("dead%02d", i), 0, each, epoch.UnixMilli()-1000)
-	}
-	for i := range merchants {
-		dbtest.Schedule(t, s, fmt.Sprintf("well%d", i), 0, each, epoch.UnixMilli()-100)
-	}
-	w := newWorld(t, s, r.URL)
-	w.Limits = webhooks.Limits{Timeout: patience, Grace: time.Millisecond}
-	w.Endpoints = all(byPrefix("dead", hole.URL, r.URL))
-	w.start(t)
-	for range merchants * each {
-		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_well") || o.Status != webhooks.Delivered {
-			t.Fatalf("outcome %+v", o)
-		}
-	}
-	if n := len(hole.requests()); n > 9*merchants {
-		t.Errorf("%d exchanges with %d endpoints that never answered, want one each at most", n, 9*merchants)
-	}
-}
-
-// TestBreakerOpensAndRampsUp checks that five consecutive failures open the breaker, that no event is sent until the
-// probe, and that the limit doubles with each success after it.
-func TestBreakerOpensAndRampsUp(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		var down atomic.Bool
-		down.Store(true)
-		arrived, answer := make(chan struct{}, 100), make(chan struct{})
-		goOn := sync.OnceFunc(func() { close(answer) })
-		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
-			if down.Load() {
-				w.WriteHeader(http.StatusBadGateway)
-				return
-			}
-			arrived <- struct{}{}
-			<-answer
-		})
-		t.Cleanup(goOn)
-		dbtest.Schedule(t, s, "m", 0, 40, epoch.UnixMilli()-40)
-		w := newWorld(t, s, r.URL)
-		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
-		w.start(t)
-		for range 5 {
-			w.outcome(t)
-		}
-		// The outcome of another merchant shows that the worker has run.
-		dbtest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())
-		w.advance(epoch.Add(20 * time.Second))
-		if o := w.outcome(t); o.Delivery.MerchantID != "n" || len(r.requests()) != 5 {
-			t.Errorf("%d requests, the last outcome is %+v; want 5, and n's", len(r.requests()), o)
-		}
-		down.Store(false)
-		w.advance(epoch.Add(37 * time.Second))    // the pause of 30 s with 20 % jitter has ended, and the first retries are due
-		for _, together := range []int{1, 1, 2} { // the probe, then the numbers that the breaker allows
-			for range together {
-				receive(t, arrived, fmt.Sprintf("one of %d requests of the ramp", together))
-			}
-			select {
-			case <-arrived:
-				t.Errorf("more than %d at once", together)
-			case <-time.After(20 * time.Millisecond):
-			}
-			if together == 1 {
-				answer <- struct{}{}
-				w.outcome(t)
-			}
-		}
-		goOn()
-		for range 38 {
-			if o := w.outcome(t); o.Status != webhooks.Delivered {
-				t.Errorf("outcome %+v", o)
-			}
-		}
-	})
 }
 
 // TestEndpointAnswers410 checks that an endpoint that answers 410 is probed once an hour,
@@ -135,34 +47,6 @@ func TestEndpointAnswers410(t *testing.T) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 	}
-}
-
-// failingExpiry is a store with a FailOverdueDeliveries that returns an error.
-type failingExpiry struct {
-	*recorder
-	asked chan struct{}
-}
-
-func (u failingExpiry) FailOverdueDeliveries(context.Context, webhooks.OverdueRequest) (map[string]int, bool, error) {
-	select {
-	case u.asked <- struct{}{}:
-	default:
-	}
-	return nil, false, errors.New("no")
-}
-
-// TestDeliversWhileExpiryFails checks that other deliveries continue when failing overdue ones returns an error.
-func TestDeliversWhileExpiryFails(t *testing.T) {
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	dbtest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*webhooks.RetryWindow).UnixMilli())
-	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
-	unable := failingExpiry{w.store, make(chan struct{}, 1)}
-	w.Store = unable
-	w.start(t)
-	receive(t, unable.asked, "a look at what ran out of time")
-	w.outcome(t)
-	w.outcome(t)
 }
 
 // TestRedeliveryAfterFailure checks that a failed delivery that is redelivered has a new

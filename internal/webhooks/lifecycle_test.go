@@ -15,37 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestLanes checks that retries do not wait for first attempts, and first attempts not for retries.
-func TestLanes(t *testing.T) {
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
-	failing := newReceiver(t, status(http.StatusInternalServerError))
-	w := newWorld(t, s, failing.URL)
-	w.start(t)
-	due := w.outcome(t).NextDue
-	expect.OK(t, w.stop())
-	dbtest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
-	dbtest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
-	release := make(chan struct{})
-	arrived := make(chan string, 3)
-	slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
-		arrived <- req.Header.Get("X-Service-Delivery")
-		<-release
-	})
-	w = newWorld(t, s, slow.URL)
-	w.Limits = webhooks.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
-	w.clock.Set(due)
-	w.start(t)
-	got := map[string]bool{receive(t, arrived, "a request"): true, receive(t, arrived, "another lane's"): true}
-	if !got["dlv_a_000000"] || !got["dlv_b_000000"] {
-		t.Errorf("at work on %v, want the retry of a and the first attempt of b", got)
-	}
-	close(release)
-	for range 3 {
-		w.outcome(t)
-	}
-}
-
 // TestStop checks that a stopping worker lets an exchange finish within its grace period,
 // and releases the lease of one that does not.
 func TestStop(t *testing.T) {

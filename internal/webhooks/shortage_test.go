@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
-	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -76,39 +73,6 @@ func TestShortageIsNoEndpointFailure(t *testing.T) {
 			t.Error("there was no shortage")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "ran out of a resource") {
-			t.Errorf("it logged\n%s", log.String())
-		}
-	})
-}
-
-// TestProxyFailureIsNoEndpointFailure checks that an unusable proxy does not count as an endpoint's failure and that
-// the log has the cause, but that its refusal of one host counts.
-func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		var asked atomic.Int32
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if asked.Add(1) == 1 {
-				w.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
-			w.WriteHeader(http.StatusBadGateway)
-		}))
-		t.Cleanup(proxy.Close)
-		at, err := url.Parse(proxy.URL)
-		expect.OK(t, err)
-		events := dbtest.Schedule(t, s, "a", 0, 1, time.Now().UnixMilli()-1)
-		w := newWorld(t, s, "https://1.1.1.1/")
-		w.Now = time.Now
-		var log logtest.Buffer
-		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		w.Client = webhooks.NewClient(webhooks.ClientConfig{Guard: webhooks.NewGuard(nil), Proxy: at})
-		t.Cleanup(w.Client.CloseIdleConnections)
-		w.start(t)
-		w.outcome(t)
-		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 1 || !strings.HasSuffix(r.Attempts[0].Error, "answered 502 instead of connecting to this host") || asked.Load() != 2 {
-			t.Errorf("after %d requests to the proxy: %+v", asked.Load(), r)
-		}
-		if !strings.Contains(log.String(), `err="the proxy of the service cannot be used: it answered 429"`) {
 			t.Errorf("it logged\n%s", log.String())
 		}
 	})
