@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"math/big"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -115,5 +117,96 @@ func TestLogsNote(t *testing.T) {
 		if got := logsNote(admin.Chain{Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", by)}); len(got) != 0 {
 			t.Errorf("%s: %q", by, got)
 		}
+	}
+}
+
+func TestInUnits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sum      string
+		decimals int
+		want     string
+	}{
+		{"0", 6, "0.00"}, {"1", 6, "0.000001"}, {"4900000", 6, "4.90"}, {"-4900001", 6, "-4.900001"}, {"12", 0, "12"}, {"12", 1, "1.2"},
+		{"123456789012345678901234567890", 18, "123456789012.34567890123456789"}, {"12", -1, "12"}, {"x", 6, "x"},
+	} {
+		if got := inUnits(c.sum, &c.decimals); got != c.want {
+			t.Errorf("%s with %d decimals is %s, want %s", c.sum, c.decimals, got, c.want)
+		}
+	}
+	if got := inUnits("12", nil); got != "12" {
+		t.Errorf("without decimals it is %s", got)
+	}
+}
+
+func TestPrintReport(t *testing.T) {
+	t.Parallel()
+	six := 6
+	line := apitypes.ReportLine{ChainKey: "base", Currency: "USDC", Decimals: &six, Payments: 2, Gross: "4900856", Settled: "4900000", Underpaid: "0", Suffixes: "856", Overpaid: "0",
+		Late: "0", Duplicate: "0", Refunded: "900000", Net: "4000856"}
+	for name, c := range map[string]struct {
+		made apitypes.SettlementReport
+		want string
+	}{
+		"nothing": {apitypes.SettlementReport{}, "Nothing was confirmed in this period.\n"},
+		"by chain": {apitypes.SettlementReport{GroupBy: apitypes.ReportByChain, Lines: []apitypes.ReportLine{line}, Fees: []apitypes.TransactionFee{
+			{ChainKey: "base", Kind: apitypes.FeeCommitment, CostGwei: "7"}, {ChainKey: "base", Kind: apitypes.FeeSweep, MerchantID: "cafe", Items: 61, CostGwei: "41873000"},
+		}}, `CHAIN  CURRENCY  PAYMENTS  GROSS     SETTLED  UNDERPAID  SUFFIXES  OVERPAID  LATE  DUPLICATE  REFUNDED  NET
+base   USDC      2         4.900856  4.90     0.00       0.000856  0.00      0.00  0.00       0.90      4.000856
+
+FEES ON  KIND        MERCHANT  ITEMS  COST
+base     commitment  -         0      0.000000007 coin
+base     sweep       cafe      61     0.041873 coin
+`},
+	} {
+		var out strings.Builder
+		if err := printReport(environment{stdout: &out}, c.made); err != nil || out.String() != c.want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, &out, c.want)
+		}
+	}
+}
+
+func TestSeedProgress(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	steps := []struct {
+		after    time.Duration
+		progress db.LoadProgress
+	}{
+		{0, db.LoadProgress{Step: db.LoadInvoices, Done: 0}},
+		{time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 5}},
+		{11 * time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 10}},
+		{12 * time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 20}},
+		{13 * time.Second, db.LoadProgress{Step: db.LoadIndexes, Done: 1, Of: 2}},
+		{14 * time.Second, db.LoadProgress{Step: db.LoadAnalyze}},
+	}
+	for _, test := range []struct {
+		name string
+		bar  bool
+		want string
+	}{
+		{"lines", false, "write invoices: 0 of 20, 0s\nwrite invoices: 10 of 20, 11s\nwrite invoices: 20 of 20, 12s\n" +
+			"create indexes and constraints: 1 of 2, 13s\ncount rows for the planner, 14s\n"},
+		{"a bar", true, "\r\x1b[K[                              ] write invoices: 0 of 20, 0s" +
+			"\r\x1b[K[#######                       ] write invoices: 5 of 20, 1s" +
+			"\r\x1b[K[###############               ] write invoices: 10 of 20, 11s" +
+			"\r\x1b[K[##############################] write invoices: 20 of 20, 12s" +
+			"\r\x1b[K[###############               ] create indexes and constraints: 1 of 2, 13s" +
+			"\r\x1b[K[                              ] count rows for the planner, 14s\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			now := began
+			p := &seedProgress{out: &out, bar: test.bar, invoices: 20, now: func() time.Time { return now }, began: began}
+			for _, s := range steps {
+				now = began.Add(s.after)
+				p.report(s.progress)
+			}
+			p.end()
+			if got := out.String(); got != test.want {
+				t.Errorf("it shows\n%q, want\n%q", got, test.want)
+			}
+		})
 	}
 }

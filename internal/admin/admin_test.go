@@ -1,8 +1,10 @@
 package admin_test
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -17,13 +19,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestMain(m *testing.M) {
@@ -227,5 +233,168 @@ func TestLagAndProgress(t *testing.T) {
 		if got := admin.NewProgress(10, 18, next, 1/3.0); got.BlocksPerSecond != 0.33 || got.Percent != want || got.Next != next {
 			t.Errorf("at %d: %+v, want %v %%", next, got, want)
 		}
+	}
+}
+
+// TestRetireChain retires a chain, so that its chain id can have another key. Until then a second key is refused.
+func TestRetireChain(t *testing.T) {
+	c, _ := world(t)
+	store := dbtest.Open(t, c.Database)
+	renamed := c.Chains[0]
+	renamed.Key = "home"
+	start := func(chains ...chain.Chain) error {
+		_, _, err := ledger.Remember(t.Context(), store, ledger.Start{Configured: chain.ConfiguredChains{Chains: chains}, Now: clock(), Plan: true})
+		return err
+	}
+	if _, err := admin.RememberedChain(t.Context(), c, "mars"); !errors.Is(err, ledger.ErrUnknownChain) {
+		t.Errorf("a chain that was never configured: %v, want %v", err, ledger.ErrUnknownChain)
+	}
+	if _, _, err := ledger.Remember(t.Context(), dbtest.Open(t, c.Database), ledger.Start{Configured: chain.ConfiguredChains{Chains: c.Chains}, Now: clock()}); err != nil {
+		t.Fatal(err)
+	}
+	known, err := admin.RememberedChain(t.Context(), c, "house")
+	if err != nil || known.ID != 7 || known.Uses.String() != "" {
+		t.Errorf("house is %+v (%v)", known, err)
+	}
+	var refused *chain.RefusedError
+	if err := start(renamed); !errors.As(err, &refused) {
+		t.Errorf("a second key: %v, want a refusal", err)
+	}
+	expect.OK(t, admin.RetireChain(t.Context(), c, "house"))
+	if err := start(renamed); err != nil {
+		t.Errorf("another key after the chain was retired: %v", err)
+	}
+	if err := start(c.Chains...); err == nil || !strings.Contains(err.Error(), "house was retired") {
+		t.Errorf("the retired key: %v, want a refusal", err)
+	}
+}
+
+// TestMerchantDifferences compares configurations without the merchant "shop", and with another company in its place.
+func TestMerchantDifferences(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Migrated(t)
+	dbtest.Schedule(t, dbtest.Open(t, url), "shop", 0, 2, 1000)
+	config := func(shop ...invoice.AllowedAddress) admin.MerchantsConfig {
+		c := admin.MerchantsConfig{Database: url, Configured: map[string]access.MerchantSettings{}}
+		if shop != nil {
+			c.Configured["shop"] = access.MerchantSettings{Merchant: invoice.Merchant{Allowed: shop}}
+		}
+		return c
+	}
+	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
+	for _, is := range []admin.MerchantsConfig{config(one), config()} {
+		expect.OK(t, admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
+			_, err := m.RecordConfigured(t.Context())
+			return err
+		}))
+	}
+	for _, test := range []struct {
+		config admin.MerchantsConfig
+		kind   chain.DifferenceKind
+		want   string
+	}{
+		{config(), chain.Harmless, "it has 1 open invoices, 2 waiting events and 0 keys"},
+		{config(two), chain.Dangerous, "quittance merchant resume shop"},
+	} {
+		got, err := admin.MerchantDifferences(t.Context(), test.config)
+		if err != nil || len(got) != 1 || got[0].Kind != test.kind || !strings.Contains(got[0].Text, test.want) {
+			t.Errorf("%v, %v; want %s: %s", got, err, test.kind, test.want)
+		}
+	}
+}
+
+// TestReseal seals the secret of an endpoint under a new key.
+func TestReseal(t *testing.T) {
+	old, newer := keyringtest.Key(t), keyringtest.Key(t)
+	both := access.NewKeyring(newer, old)
+	missing := dbtest.SQLite(t)
+	if _, err := admin.Reseal(t.Context(), missing, both); err == nil || !strings.Contains(err.Error(), "there is no database yet") {
+		t.Errorf("without a database: %v", err)
+	}
+	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it made a database: %v", err)
+	}
+	for _, fresh := range dbtest.MigratedDatabases() {
+		url := fresh(t)
+		store := dbtest.Open(t, url)
+		seal := func(version int64) ([]byte, string, error) {
+			s := access.NewKeyring(old).Seal("cafe", version, "whsec_cafe")
+			return s.Data, s.KeyID, nil
+		}
+		expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
+			_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
+			return err
+		}))
+		for want := 1; want >= 0; want-- {
+			if n, err := admin.Reseal(t.Context(), url, both); err != nil || n != want {
+				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
+			}
+		}
+		secrets, err := webhooks.Secrets(t.Context(), store, []string{"cafe"})
+		expect.OK(t, err)
+		r := secrets["cafe"][0]
+		if got, err := access.NewKeyring(newer).Open("cafe", r.Version, access.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != webhooks.SecretActive {
+			t.Errorf("under the new key it is %q, %v", got, err)
+		}
+	}
+}
+
+func TestCheckReady(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusOK:                 "",
+		http.StatusServiceUnavailable: `is not ready: 503 {"ready":false,"database":"unreachable"}`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || r.URL.String() != "/readyz?exclude=chains" {
+				t.Errorf("it asks %s %s", r.Method, r.URL)
+			}
+			w.WriteHeader(status)
+			if _, err := io.WriteString(w, `{"ready":false,"database":"unreachable"}`+"\n"); err != nil {
+				t.Error(err)
+			}
+		}))
+		err := admin.CheckReady(t.Context(), admin.Service{URL: server.URL}, "chains")
+		server.Close()
+		if (err != nil) != (want != "") || err != nil && !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%d: the error is %v, want %q", status, err, want)
+		}
+		if err := admin.CheckReady(t.Context(), admin.Service{URL: server.URL}, "chains"); !errors.Is(err, admin.ErrNoService) {
+			t.Errorf("where nothing listens: %v", err)
+		}
+	}
+}
+
+// TestDialedService connects to where a service listens although its name leads elsewhere,
+// and verifies the certificate for the name.
+func TestDialedService(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.Host, ":9090") {
+			t.Errorf("the host is %s", r.Host)
+		}
+		if r.URL.Path == "/status" {
+			if _, err := io.WriteString(w, `{"chains":[]}`); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	at := admin.Service{URL: "https://example.com:9090", Dial: server.Listener.Addr().String(), Roots: roots}
+	if err := admin.CheckReady(t.Context(), at); err != nil {
+		t.Error(err)
+	}
+	if _, err := admin.FetchStatus(t.Context(), at, ""); err != nil {
+		t.Error(err)
+	}
+	other := at
+	other.URL = "https://pay.test:9090"
+	var name x509.HostnameError
+	if err := admin.CheckReady(t.Context(), other); !errors.As(err, &name) || name.Host != "pay.test" {
+		t.Errorf("with the certificate of another host: %v", err)
+	}
+	at.Dial, at.URL = "127.0.0.1:1", "https://me:s3cr3t@example.com:9090/s3cr3t?key=s3cr3t"
+	if err := admin.CheckReady(t.Context(), at); !errors.Is(err, admin.ErrNoService) || !strings.Contains(err.Error(), "no answer at https://example.com:9090 on 127.0.0.1:1: ") || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("where nothing listens: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -141,4 +143,48 @@ func TestOpenAtOnce(t *testing.T) {
 	for _, s := range stores {
 		rowtest.Must(t, s.Close())
 	}
+}
+
+// TestConnectTimeout checks that the URL of one host decides how long a connection may take, and that several hosts
+// leave time for each other.
+func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]time.Duration{
+		"postgres://a/db":                         5 * time.Second,
+		"postgres://a/db?connect_timeout=2":       2 * time.Second,
+		"postgres://a/db?connect_timeout=60":      time.Minute,
+		"postgres://a:1,b:2/db":                   2500 * time.Millisecond,
+		"postgres://a:1,b:2/db?connect_timeout=1": time.Second,
+		"postgres://a:1,b:2/db?connect_timeout=9": 2500 * time.Millisecond,
+	} {
+		if got, err := db.ConnectTimeout(url); got != want || err != nil {
+			t.Errorf("a connection to %s may take %s, %v; want %s", url, got, err, want)
+		}
+	}
+}
+
+// TestUsePublicHost changes the public host again and again, also back to one that the service had.
+func TestUsePublicHost(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		use := func(host string, at int64) []string {
+			t.Helper()
+			former, err := s.UsePublicHost(t.Context(), host, time.Unix(at, 0))
+			expect.OK(t, err)
+			return former
+		}
+		for i, step := range []struct {
+			host string
+			want []string
+		}{{"a.example", nil}, {"a.example", nil}, {"b.example", []string{"a.example"}}, {"c.example", []string{"b.example", "a.example"}}, {"a.example", []string{"c.example", "b.example"}}} {
+			if got := use(step.host, int64(i)); !slices.Equal(got, step.want) {
+				t.Errorf("step %d: former hosts are %q, want %q", i, got, step.want)
+			}
+		}
+		for i := range db.MaxFormerHosts {
+			use(fmt.Sprintf("host%d.example", i), int64(100+i))
+		}
+		if got := use("now.example", 1000); len(got) != db.MaxFormerHosts || slices.Contains(got, "a.example") {
+			t.Errorf("%d former hosts are known: %q", len(got), got)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // column is a column of a schema file.
@@ -317,4 +320,190 @@ func TestCreateIsOneTransaction(t *testing.T) {
 			t.Error("the next start found a database")
 		}
 	})
+}
+
+// TestNewerSchema checks that a schema of a newer program is refused with both versions,
+// and that an open store keeps working.
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	for name, url := range dbtest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := url(t)
+			s := dbtest.Open(t, at)
+			rowtest.Must(t, s.SetVersion(t.Context(), 9999))
+			rowtest.Insert(t, s, rowtest.Sample("inv_1", "m")) // the open store works
+			_, err := db.Open(t.Context(), at)
+			for _, want := range []string{"9999", "newer quittance", "up to"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("it opens with %v; want an error that says %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last release. They may change its tables
+// only in ways that running replicas of that release do not notice: docs/decisions/0056-rolling-upgrades.md.
+func TestMigrationsLeaveThePreviousReleaseWorking(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("migrations/postgres/*.sql") // a SQLite database has one replica
+	rowtest.Must(t, err)
+	all := releases(t)
+	if len(all) == 0 {
+		if len(paths) > 0 {
+			t.Errorf("there is no release that %q upgrade; change the schema files only, or add the release to testdata/released", paths)
+		}
+		return
+	}
+	last := all[len(all)-1]
+	text, err := os.ReadFile(filepath.Join(last.folder, "postgres.sql"))
+	rowtest.Must(t, err)
+	tables := make(map[string]bool)
+	for _, m := range createTable.FindAllStringSubmatch(normalized(string(text)), -1) {
+		tables[m[1]] = true
+	}
+	if !tables["INVOICES"] {
+		t.Fatalf("the last release has the tables %v", tables)
+	}
+	for _, path := range paths[last.version-1:] {
+		text, err := os.ReadFile(path)
+		rowtest.Must(t, err)
+		for _, fault := range migrationFaults(string(text), tables) {
+			t.Errorf("%s: %s", path, fault)
+		}
+	}
+}
+
+var (
+	lineComment = regexp.MustCompile(`--[^\n]*`)
+	parentheses = regexp.MustCompile(`\([^()]+\)`)
+	dollarBody  = regexp.MustCompile(`(?s)\$(\w*)\$.*?\$(\w*)\$`)
+	spaces      = regexp.MustCompile(`\s+`)
+	createTable = regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
+	harmless    = regexp.MustCompile(`^(CREATE (TABLE|FUNCTION|OR REPLACE FUNCTION)|INSERT INTO|SELECT) `)
+	concurrent  = regexp.MustCompile(`^(CREATE INDEX|DROP INDEX) CONCURRENTLY `)
+	parameter   = regexp.MustCompile(`^ALTER TABLE \w+ (ALTER COLUMN \w+ SET \(N_DISTINCT = [-.\d]+\)|SET \(FILLFACTOR = \d+\))$`) // conflicts only with VACUUM and ANALYZE
+	addColumn   = regexp.MustCompile(`^ALTER TABLE (?:ONLY )?\w+ ADD COLUMN [^,]*$`)
+	onTable     = regexp.MustCompile(`^(?:ALTER TABLE(?: ONLY)?(?: IF EXISTS)?|UPDATE(?: ONLY)?|DELETE FROM(?: ONLY)?|TRUNCATE(?: TABLE)?|LOCK(?: TABLE)?|DROP TABLE(?: IF EXISTS)?|CREATE(?: UNIQUE)? INDEX.* ON(?: ONLY)?|CREATE TRIGGER.*? ON) (\w+)`)
+	computed    = regexp.MustCompile(`DEFAULT \(|DEFAULT \w+ ?\(`)
+)
+
+// normalized returns SQL in upper case, without comments, and without the bodies of functions.
+func normalized(text string) string {
+	text = dollarBody.ReplaceAllString(lineComment.ReplaceAllString(text, " "), "''")
+	return strings.ToUpper(spaces.ReplaceAllString(text, " "))
+}
+
+// withoutParentheses empties the parentheses of a statement.
+func withoutParentheses(statement string) string {
+	for parentheses.MatchString(statement) {
+		statement = parentheses.ReplaceAllString(statement, "()")
+	}
+	return statement
+}
+
+// migrationFaults returns the changes of a migration to tables of the last release that its replicas may notice.
+func migrationFaults(text string, tables map[string]bool) (faults []string) {
+	for statement := range strings.SplitSeq(normalized(text), ";") {
+		statement = strings.TrimSpace(statement)
+		table := onTable.FindStringSubmatch(statement)
+		switch {
+		case statement == "", harmless.MatchString(statement), concurrent.MatchString(statement), parameter.MatchString(statement), table != nil && !tables[table[1]]:
+		case addColumn.MatchString(withoutParentheses(statement)):
+			switch column := statement; {
+			case computed.MatchString(column):
+				faults = append(faults, "a default that is computed rewrites the table: "+column)
+			case strings.Contains(column, "NOT NULL") && !strings.Contains(column, "DEFAULT "):
+				faults = append(faults, "the previous release does not set this column: "+column)
+			case strings.Contains(column, "UNIQUE"), strings.Contains(column, "PRIMARY KEY"):
+				faults = append(faults, "a constraint that the previous release does not know: "+column)
+			}
+		default:
+			faults = append(faults, "replicas of the previous release may fail or wait: "+statement)
+		}
+	}
+	return faults
+}
+
+func TestMigrationFaults(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"CREATE TABLE new (id TEXT); CREATE INDEX new_by_id ON new (id); INSERT INTO new VALUES ('a')":      0,
+		"ALTER TABLE invoices ADD COLUMN a TEXT; -- a comment; with more":                                   0,
+		"ALTER TABLE invoices\n    ADD COLUMN a BIGINT NOT NULL DEFAULT 0 CHECK (a IN (1, 2))":              0,
+		"CREATE FUNCTION f() RETURNS trigger AS $$ BEGIN DELETE FROM invoices; END $$":                      0,
+		"CREATE TRIGGER t BEFORE UPDATE OR DELETE ON new FOR EACH ROW EXECUTE FUNCTION f()":                 0,
+		"ALTER TABLE invoices ADD COLUMN a TEXT NOT NULL":                                                   1,
+		"ALTER TABLE invoices ADD COLUMN a TEXT UNIQUE":                                                     1,
+		"ALTER TABLE invoices ADD COLUMN a BIGINT DEFAULT random()":                                         1,
+		"ALTER TABLE invoices ADD COLUMN a TEXT, DROP COLUMN amount":                                        1,
+		"ALTER TABLE invoices DROP COLUMN amount":                                                           1,
+		"ALTER TABLE invoices RENAME COLUMN amount TO price":                                                1,
+		"ALTER TABLE invoices RENAME TO bills":                                                              1,
+		"alter table invoices alter column amount type BIGINT":                                              1,
+		"ALTER TABLE invoices ALTER COLUMN amount SET NOT NULL":                                             1,
+		"ALTER TABLE invoices ALTER COLUMN amount SET (n_distinct = -1)":                                    0,
+		"ALTER TABLE invoices ALTER COLUMN amount SET (n_distinct = -1), ALTER COLUMN amount DROP NOT NULL": 1,
+		"ALTER TABLE invoices SET (fillfactor = 80)":                                                        0,
+		"ALTER TABLE invoices SET (fillfactor = 80), ALTER COLUMN amount SET NOT NULL":                      1,
+		"ALTER TABLE invoices SET LOGGED":                                                                   1,
+		"ALTER TABLE invoices ADD CHECK (amount <> '1')":                                                    1,
+		"DROP TABLE invoices; DROP INDEX invoices_by_id":                                                    2,
+		"CREATE INDEX CONCURRENTLY a ON invoices (amount)":                                                  0,
+		"CREATE INDEX a ON invoices (amount)":                                                               1,
+		"CREATE UNIQUE INDEX a ON invoices (amount)":                                                        1,
+		"CREATE TRIGGER t BEFORE UPDATE OR DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION f()":            1,
+		"UPDATE invoices SET amount = '1'":                                                                  1,
+		"DELETE FROM invoices":                                                                              1,
+		"LOCK TABLE invoices":                                                                               1,
+		"TRUNCATE invoices":                                                                                 1,
+		"VACUUM":                                                                                            1,
+	} {
+		if faults := migrationFaults(text, map[string]bool{"INVOICES": true}); len(faults) != want {
+			t.Errorf("%s: %d faults, want %d: %q", text, len(faults), want, faults)
+		}
+	}
+}
+
+// TestByteOrder requires that the texts of all tables are in the order of their bytes, also after a service has made
+// partitions.
+func TestByteOrder(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Postgres(t)
+	dbtest.Open(t, url)
+	var n int
+	rowtest.Must(t, dbtest.SQL(t, url).QueryRowContext(t.Context(), `SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
+		AND attcollation = 'default'::regcollation`).Scan(&n))
+	if n != 0 {
+		t.Errorf("%d columns are in the order of the database's locale", n)
+	}
+}
+
+// TestColumnsOfStatesExist checks that the database has the columns that docs/states.md names.
+func TestColumnsOfStatesExist(t *testing.T) {
+	text, err := os.ReadFile(testdeps.Repo("docs/states.md"))
+	expect.OK(t, err)
+	url := dbtest.SQLite(t)
+	dbtest.Open(t, url)
+	conn, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
+	expect.OK(t, err)
+	defer func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// Tables are plural, the objects of events are not.
+	named := regexp.MustCompile("`([a-z_]+s)\\.([a-z_]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 8 {
+		t.Errorf("docs/states.md names %d columns", len(named))
+	}
+	for _, name := range named {
+		var there int
+		expect.OK(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM pragma_table_info($1) WHERE name = $2", name[1], name[2]).Scan(&there))
+		if there != 1 {
+			t.Errorf("docs/states.md names %s.%s, which does not exist", name[1], name[2])
+		}
+	}
 }

@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -252,5 +256,91 @@ func TestHTTPSWithoutCertificate(t *testing.T) {
 	err := Run(t.Context(), Config{Listeners: listeners, Database: dbtest.Migrated(t), Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// The public door has the connections for all streams of open pages once the process may open
+// enough files, whether or not it shares its address.
+func TestDoorConnections(t *testing.T) {
+	for _, c := range []struct{ accepted, public, api, operator int }{
+		{64, 32, 24, 8},
+		{468, 235, 175, 58},
+		{16_384, 8192, 6144, 2048},
+		{24_576, 16_384, 6144, 2048},
+	} {
+		got := doorConnections(c.accepted)
+		if got[webpage.PublicDoor] != c.public || got[webpage.APIDoor] != c.api || got[webpage.OperatorDoor] != c.operator {
+			t.Errorf("%d are divided as %v, want %+v", c.accepted, got, c)
+		}
+	}
+}
+
+// TestAuthorizationsNeedNoKey submits and reads an authorization at the public door of a service with
+// an API that wants keys.
+func TestAuthorizationsNeedNoKey(t *testing.T) {
+	t.Parallel()
+	base := startServer(t, Config{Access: Access{Mode: access.Live}}).url
+	const body = `{"from":"0x00000000000000000000000000000000000000bb","to":"0x00000000000000000000000000000000000000aa","value":"1","validAfter":0,` +
+		`"validBefore":2000000000,"nonce":"0x9b2e4fc5bd1a5b1c8d3a6b7e0f4c2d1e9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d","signature":"0x01"}`
+	const path = "/checkout/inv_06gzm3qz9dvav7zw89t2fgt6g8/authorization?wait=1"
+	for method, text := range map[string]string{http.MethodPost: body, http.MethodGet: ""} {
+		if a := ask(t, method, base+path, text); a.status != http.StatusNotFound || a.code != "not_found" {
+			t.Errorf("%s: answered %d %s, want 404 not_found", method, a.status, a.body)
+		}
+	}
+}
+
+// listensOn is a listener that only has an address.
+type listensOn struct {
+	net.Listener
+	address net.TCPAddr
+}
+
+func (l listensOn) Addr() net.Addr { return &l.address }
+
+// TestPrivateListeners checks at which listeners /status and /metrics want no key.
+func TestPrivateListeners(t *testing.T) {
+	t.Parallel()
+	behindProxy := limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for _, c := range []struct {
+		address string
+		doors   []webpage.Door
+		cfg     Config
+		want    bool
+	}{
+		{"127.0.0.1", []webpage.Door{webpage.OperatorDoor}, Config{}, true},
+		{"127.0.0.1", []webpage.Door{webpage.OperatorDoor}, Config{Proxies: behindProxy, Hosts: []string{"pay.example.com"}}, true},
+		{"127.0.0.1", webpage.Doors, Config{}, true},
+		{"127.0.0.1", webpage.Doors, Config{Proxies: behindProxy}, false},
+		{"127.0.0.1", webpage.Doors, Config{Hosts: []string{"pay.example.com"}}, false},
+		{"0.0.0.0", []webpage.Door{webpage.OperatorDoor}, Config{}, false},
+		{"0.0.0.0", []webpage.Door{webpage.OperatorDoor}, Config{Proxies: behindProxy}, false},
+		{"10.0.0.1", webpage.Doors, Config{}, false},
+	} {
+		s := &Server{cfg: c.cfg}
+		l := &Listener{Listener: listensOn{address: net.TCPAddr{IP: net.ParseIP(c.address)}}, doors: c.doors}
+		if got := s.isPrivate(l); got != c.want {
+			t.Errorf("%s: private %t, want %t", fmt.Sprint(c.address, c.doors, c.cfg.Hosts, c.cfg.Proxies.Trusted), got, c.want)
+		}
+	}
+}
+
+// TestPrivateClientsHaveOneRule compares the limits at a door with the limits for payers. In both, a
+// client with a private address has a share only if proxies are named.
+func TestPrivateClientsHaveOneRule(t *testing.T) {
+	for proxy, want := range map[string]int{"": 0, "10.9.0.0/16": 1} {
+		s, _ := newObserved(slog.LevelInfo)
+		if proxy != "" {
+			s.cfg.Proxies = limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix(proxy)}, Header: limits.XForwardedFor}
+		}
+		l := newLimits(s.cfg, s.metrics)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "10.1.2.3:4567"
+		s.observeRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			atDoor, asPayer := l.networks(limits.FromContext(r.Context())), limits.Networks(r.Context())
+			if len(atDoor) != want || len(asPayer) != want {
+				t.Errorf("behind %q, a private address has %d shares at the door and %d as a payer, want %d", proxy, len(atDoor), len(asPayer), want)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
 	}
 }

@@ -5,9 +5,17 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -172,5 +181,169 @@ func TestInFlight(t *testing.T) {
 	go func() { <-entered }()
 	if w := answerOf(h, "/status", "", ""); w.Code != http.StatusOK {
 		t.Errorf("after the others it answers %d", w.Code)
+	}
+}
+
+const mib = 1 << 20
+
+// TestPercentOf checks the percentages at the edges.
+func TestPercentOf(t *testing.T) {
+	for _, test := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 400}, {16 * mib, 400}, {20 * mib, 320}, {32 * mib, 200}, {64*mib - 1, 100}, {64 * mib, 100}, {1024 * mib, 100},
+	} {
+		if got := percentOf(test.live); got != test.want {
+			t.Errorf("%d live bytes: %d %%; want %d", test.live, got, test.want)
+		}
+	}
+}
+
+// TestKeep checks the setting and Go's heap goal, with few live bytes, some and many.
+func TestKeep(t *testing.T) {
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	percent := debug.SetGCPercent(leastPercent)
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	})
+	t.Setenv("GOGC", "100") // it restores the setting when the test ends, and fails in parallel tests
+	stop := KeepHeap()
+	reach(t, "with GOGC set", leastPercent, leastPercent)
+	stop()
+	expect.OK(t, os.Unsetenv("GOGC"))
+	stop = KeepHeap()
+	reach(t, "with few live bytes", mostPercent, mostPercent)
+	some := make([]byte, 32*mib)
+	reach(t, "with 32 MiB", 150, 200)
+	if goal := read("/gc/heap/goal:bytes"); goal < 90*mib || goal > 110*mib {
+		t.Errorf("with 32 MiB, the heap may grow to %d MiB; want about 96", goal/mib)
+	}
+	runtime.KeepAlive(some)
+	many := make([]byte, 80*mib)
+	reach(t, "with 80 MiB", leastPercent, leastPercent)
+	runtime.KeepAlive(many)
+	reach(t, "with few again", mostPercent, mostPercent)
+	stop()
+	reach(t, "after its end", leastPercent, leastPercent)
+}
+
+// reach collects until the percentage is the wanted one, which happens soon after a collection.
+func reach(t *testing.T, when string, least, most uint64) {
+	t.Helper()
+	var got uint64
+	for range 1000 {
+		runtime.GC()
+		if got = read("/gc/gogc:percent"); got >= least && got <= most {
+			return
+		}
+	}
+	t.Errorf("%s, after 1000 collections: %d %%; want %d to %d", when, got, least, most)
+}
+
+func read(name string) uint64 {
+	sample := []runtimemetrics.Sample{{Name: name}}
+	runtimemetrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// TestAuditQuotaOfRoutes makes the request of each route with which a merchant's key can make a
+// change: for a merchant that has used up its audit entries, and for another one. If the request
+// writes an entry for the second, it is refused for the first. Revoking a key is always allowed,
+// because it takes access away.
+func TestAuditQuotaOfRoutes(t *testing.T) {
+	t.Parallel()
+	table, _ := testTable(t)
+	for name, database := range dbtest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMatrixWorld(t, database(t))
+			for _, merchant := range []string{"acme", "globex"} { // which the routes drop
+				w.decode(w.call("POST /api/merchants/{id}/webhook/secret", merchant, "", w.key(merchant, access.Admin)), nil)
+			}
+			w.setAuditQuota("acme", 1)
+			var writes, refused []string
+			for _, r := range table {
+				if r.Credential != webpage.KeyCredential || strings.HasPrefix(r.Pattern, "GET ") {
+					continue
+				}
+				before := w.auditSeq()
+				if a := w.call(r.Pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
+					t.Errorf("%s: %d %s", r.Pattern, a.status, a.body)
+				}
+				between := w.auditSeq()
+				a := w.call(r.Pattern, "acme", "", w.key("acme", access.Admin))
+				if between > before {
+					writes = append(writes, r.Pattern)
+				}
+				if a.status == http.StatusTooManyRequests {
+					refused = append(refused, r.Pattern)
+				}
+				if wrote := w.auditSeq() > between; wrote && r.Pattern != "DELETE /api/keys/{id}" {
+					t.Errorf("%s writes an entry beyond the quota, and answers %d", r.Pattern, a.status)
+				}
+			}
+			const ends = "DELETE /api/keys/{id}"
+			for _, pattern := range writes {
+				if pattern != ends && !slices.Contains(refused, pattern) {
+					t.Errorf("%s writes an entry, and is not refused beyond the quota", pattern)
+				}
+			}
+			if len(writes) < 12 || !slices.Contains(writes, ends) {
+				t.Errorf("only these write entries: %q", writes)
+			}
+		})
+	}
+}
+
+func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
+	w.t.Helper()
+	expect.OK(w.t, w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		return access.SetQuotas(context.WithoutCancel(w.t.Context()), tx, merchantID, bytes, 0)
+	}))
+}
+
+// auditSeq returns the number of the newest entry of the audit log.
+func (w *matrixWorld) auditSeq() int64 {
+	w.t.Helper()
+	head, err := access.NewReader(w.store).AuditHead(w.t.Context())
+	expect.OK(w.t, err)
+	return head.Seq
+}
+
+// TestInventedTokensAreLimited presents invented cookies and sign-in links from one client address, a
+// new one each time. Beyond the limit they are refused without a database read. Another client's are
+// not refused. They share the limit with wrong keys.
+func TestInventedTokensAreLimited(t *testing.T) {
+	t.Parallel()
+	cfg, now := behindProxy(), time.Now()
+	cfg.Access, cfg.Now = Access{Mode: access.Live}, func() time.Time { return now } // no token comes back
+	base := startServer(t, cfg).url
+	invented := func(prefix string, i int) string { return fmt.Sprintf("%s_%052d", prefix, i) }
+	for client, send := range map[string]func(i int, client string) int{
+		"203.0.113.1": func(i int, client string) int {
+			return ask(t, "GET", base+"/dashboard", "", fromClient(client), func(r *http.Request) {
+				r.AddCookie(&http.Cookie{Name: "quittance", Value: invented("qs", i)})
+			}).status
+		},
+		"203.0.113.2": func(i int, client string) int {
+			form := url.Values{"link": {invented("ql", i)}}.Encode()
+			return ask(t, "POST", base+"/dashboard/sign-in", form, fromClient(client), func(r *http.Request) {
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			}).status
+		},
+	} {
+		for i := range maxLookups {
+			if status := send(i, client); status == http.StatusTooManyRequests {
+				t.Fatalf("%s: token %d of %d is refused", client, i, maxLookups)
+			}
+		}
+		if status := send(maxLookups, client); status != http.StatusTooManyRequests {
+			t.Errorf("%s: beyond the limit the answer is %d", client, status)
+		}
+		if status := send(maxLookups, "198.51.100.1"); status == http.StatusTooManyRequests {
+			t.Error("another client is refused")
+		}
 	}
 }

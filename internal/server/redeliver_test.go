@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,9 +10,12 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestRedeliverToTerminals redelivers an event of a merchant without an endpoint. The request succeeds
@@ -88,5 +92,75 @@ func wantSame(t *testing.T, m message, want apitypes.EventRecord) {
 	expect.OK(t, json.Unmarshal([]byte(m.data), &got))
 	if string(got.Event) != string(want.Event) || (got.Delivery == nil) != (want.Delivery == nil) || got.Delivery != nil && got.Delivery.ID != want.Delivery.ID {
 		t.Errorf("got %s, want %+v", m.data, want)
+	}
+}
+
+// TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a request without effect.
+func TestRedeliveryIsAudited(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		now := time.Unix(1_764_000_000, 0)
+		dbtest.Schedule(t, store, "m", 0, 3, 1)
+		me := webhooks.Deliverer{ID: "me"}
+		expect.OK(t, webhooks.NewTables(store).RegisterWorker(t.Context(), me, now, now.Add(time.Second)))
+		if n, _, err := webhooks.NewTables(store).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
+			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
+		}); err != nil || n["m"] != 3 {
+			t.Fatalf("expired %v, %v", n, err)
+		}
+		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		expect.OK(t, err)
+		l := eventLog{webhooks.NewTables(store), auditLog{access.NewReader(store)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
+		expect.OK(t, l.Redeliver(t.Context(), "evt_m_000001", time.Time{}))
+		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err == nil {
+			t.Error("a pending event is sent again")
+		}
+		for range 2 {
+			if _, _, err := l.RedeliverMany(t.Context(), webhooks.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
+		if err != nil || len(entries) != 2 {
+			t.Fatalf("%+v, %v; want 2 entries", entries, err)
+		}
+		many, one := entries[0], entries[1]
+		if one.MerchantID != "m" || one.Object != "evt_m_000001" || one.Before != `{"delivery":"`+string(webhooks.Failed)+`","attempts":0}` {
+			t.Errorf("of one event: %+v", one)
+		}
+		if many.MerchantID != "" || many.After != `{"redelivered":2,"failedOnly":true}` || !many.At.Equal(now) {
+			t.Errorf("of several: %+v", many)
+		}
+	})
+}
+
+// TestEventsWaitForAnEndpoint creates an invoice for a merchant without an
+// endpoint. The event is shown as waiting, and is delivered once an endpoint is set.
+func TestEventsWaitForAnEndpoint(t *testing.T) {
+	receiver, arrived := newReceiver(t)
+	c, _ := scripted(t, "house", 7)
+	base := startServer(t, Config{
+		Chains: []Chain{c}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}},
+		Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
+	}).url
+	if a := create(t, base, "house"); a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.status, a.body)
+	}
+	a := ask(t, http.MethodGet, base+"/api/events", "")
+	if !strings.Contains(a.body, `"waitingFor":"endpoint"`) || strings.Contains(a.body, "nextAttemptAt") || !strings.Contains(a.body, `"attempts":0`) {
+		t.Errorf("while it waits the events are %s", a.body)
+	}
+	if a := ask(t, http.MethodPut, base+"/api/merchants/m/webhook", `{"url":"`+receiver+`"}`); a.status != http.StatusOK && a.status != http.StatusCreated {
+		t.Fatalf("set the endpoint: %d %s", a.status, a.body)
+	}
+	select {
+	case typ := <-arrived:
+		if typ != "invoice.created" {
+			t.Errorf("received %s", typ)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("no event was delivered")
+	}
+	if a := ask(t, http.MethodGet, base+"/api/events", ""); strings.Contains(a.body, "waitingFor") {
+		t.Errorf("afterwards the events are %s", a.body)
 	}
 }

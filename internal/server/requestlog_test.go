@@ -1,22 +1,31 @@
 package server
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -216,5 +225,149 @@ func TestSchemeBehindProxy(t *testing.T) {
 				t.Errorf("from %s: %s, want %s", peer, got, want)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+// TestNetLog expects lines of net/http to be truncated and escaped.
+func TestNetLog(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	std := log.New(NetLog(logger, slog.LevelWarn), "", 0)
+	std.Printf("Unsolicited response: %s\nlevel=ERROR msg=forged\x1b[2J", strings.Repeat("x", 10_000))
+	if lines := strings.Count(text.String(), "\n"); lines != 1 || text.Len() > 2*maxNetLog || strings.ContainsRune(text.String(), '\x1b') {
+		t.Errorf("%d lines, %d bytes: %s", lines, text.Len(), text.String())
+	}
+	text.Reset()
+	std.Print("line one\nlevel=ERROR msg=forged \x1b[2J")
+	if lines := strings.Count(text.String(), "\n"); lines != 1 || !strings.Contains(text.String(), `\n`) {
+		t.Errorf("%d lines: %s", lines, text.String())
+	}
+	text.Reset()
+	std.Print("http: panic serving 127.0.0.1:1: boom")
+	if !strings.Contains(text.String(), "level=ERROR") {
+		t.Errorf("a panic is logged as %s", text.String())
+	}
+}
+
+func TestNoSniffing(t *testing.T) {
+	base := startServer(t, Config{}).url
+	for _, path := range []string{"/status", "/readyz", "/healthz", "/metrics", "/api/invoices", "/checkout/x", "/nothing"} {
+		if a := ask(t, http.MethodGet, base+path, ""); a.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s answers without nosniff", path)
+		}
+	}
+}
+
+func TestOutagesAreLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(logtest.Buffer)
+		logger := limitOutageLogs(slog.New(slog.NewTextHandler(log, nil)))
+		outage := fmt.Errorf("lease deliveries: %w", db.ErrTimeout)
+		node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		for range 100 {
+			logger.With("chain", "house").Error("leasing failed", "err", outage)
+			logger.WithGroup("request").Error("request failed", "err", outage)
+			logger.Error("request failed", "err", errors.New("another fault"))
+			logger.Warn("a node failed", "err", node)
+		}
+		if n := strings.Count(log.String(), "leasing failed"); n != 1 {
+			t.Errorf("an outage was logged %d times; want once", n)
+		}
+		if n := strings.Count(log.String(), "another fault"); n != 100 {
+			t.Errorf("other errors were logged %d times; want 100", n)
+		}
+		if n := strings.Count(log.String(), "a node failed"); n != 100 {
+			t.Errorf("a node error was logged %d times; want 100", n)
+		}
+		if n := strings.Count(log.String(), "request failed"); n != 101 {
+			t.Errorf("request failed was logged %d times; want 101", n)
+		}
+		<-time.After(outageInterval)
+		logger.Error("leasing failed", "err", outage)
+		if !strings.Contains(log.String(), "omitted=99") {
+			t.Errorf("the next line does not say how many were omitted:\n%s", log.String())
+		}
+	})
+}
+
+// TestRefusedLog expects one line for each client and limit, not for each request.
+func TestRefusedLog(t *testing.T) {
+	s, log := newObserved(slog.LevelInfo)
+	s.refused = &refusedLog{logger: s.cfg.Logger}
+	g := newGuessed()
+	h := s.observeRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := g.auth.Authenticate(r.Context(), r.Header.Get("Authorization")); err != nil {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	ask := func(client, key string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/x", nil)
+		r.RemoteAddr = client + ":1234"
+		r.Header.Set("Authorization", key)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	for range maxLookups + 7 {
+		ask(guesser, g.newKey(t, false))
+	}
+	if n := len(logLines(t, log)); n != maxLookups {
+		t.Errorf("%d lines of requests before the limit, want %d", n, maxLookups)
+	}
+	before := len(logLines(t, log))
+	for range 3 {
+		s.refused.flush(t.Context())
+	}
+	lines := logLines(t, log)[before:]
+	if len(lines) != 1 || lines[0]["msg"] != "keys refused" || lines[0]["client"] != guesser || lines[0]["limit"] != "lookup" || lines[0]["requests"] != 7.0 || lines[0]["status"] != 429.0 {
+		t.Errorf("refused keys are logged as %v", lines)
+	}
+	ask(guesser, g.newKey(t, true))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := s.refused.run(ctx); err != nil || len(logLines(t, log)) != before+2 {
+		t.Errorf("at the end, %v and the lines %v", err, logLines(t, log)[before:])
+	}
+}
+
+// TestRefusedLogIsBounded refuses keys from more clients than are logged.
+func TestRefusedLogIsBounded(t *testing.T) {
+	s, log := newObserved(slog.LevelInfo)
+	l := &refusedLog{logger: s.cfg.Logger}
+	for i := range maxRefusedClients + 5 {
+		l.add(refusal{"lookup", fmt.Sprint("client ", i)})
+	}
+	l.flush(t.Context())
+	lines, requests := logLines(t, log), 0.0
+	for _, line := range lines {
+		requests += line["requests"].(float64)
+	}
+	if len(lines) != maxRefusedClients+1 || requests != maxRefusedClients+5 {
+		t.Errorf("%d lines of %v requests", len(lines), requests)
+	}
+}
+
+func TestUnattributedPaymentsAreCountedAndLogged(t *testing.T) {
+	var log bytes.Buffer
+	now := time.Unix(1_790_000_000, 0)
+	registry := prometheus.NewRegistry()
+	u := newUnattributed(registry, []string{"base", "optimism"}, func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+	p := invoice.Payment{ID: "pay_1", Transfer: invoice.Transfer{ChainKey: "base", Amount: invoice.NewAmount(33_990_000)}}
+	for range 3 * unattributedLines {
+		u.observe(p)
+	}
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 2 {
+		t.Fatalf("metrics %v, %v", families, err)
+	}
+	if got := families[0].GetMetric()[0].GetCounter().GetValue(); got != 3*unattributedLines {
+		t.Errorf("counted are %v", got)
+	}
+	if got := strings.Count(log.String(), "payment=pay_1"); got != unattributedLines || !strings.Contains(log.String(), "amount=33990000") {
+		t.Errorf("%d lines:\n%s", got, &log)
+	}
+	log.Reset()
+	now = now.Add(unattributedWindow)
+	u.observe(p)
+	if got := log.String(); !strings.Contains(got, "payments=20") || !strings.Contains(got, "payment=pay_1") {
+		t.Errorf("a minute later:\n%s", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
@@ -353,5 +355,165 @@ func TestDamagedFile(t *testing.T) {
 	err = Run(t.Context(), Config{Database: url, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("a service on a damaged file: %v", err)
+	}
+}
+
+// TestDuplicateChainDoesNotStart configures two keys with one chain id.
+func TestDuplicateChainDoesNotStart(t *testing.T) {
+	first, _ := scripted(t, "house", 7)
+	second, _ := scripted(t, "home", 7)
+	listener, err := Listen(t.Context(), Address{Listen: "127.0.0.1:0"})
+	expect.OK(t, err)
+	err = Run(t.Context(), Config{
+		Listeners: []*Listener{listener}, Database: dbtest.Migrated(t), Chains: []Chain{first, second},
+		Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), "house and home have one chain id, 7") {
+		t.Errorf("got %v, want an error that names both keys", err)
+	}
+}
+
+// TestServiceLeavesTheSchema starts a service on a new database and stops it. The database then has the schema of
+// internal/db/schema and no other part.
+func TestServiceLeavesTheSchema(t *testing.T) {
+	t.Parallel()
+	for name, empty := range dbtest.Databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reference := dbtest.MigratedDatabases()[name](t)
+			dbtest.Open(t, reference)
+			database := empty(t)
+			c, _, _ := scriptedChain(t, "house", 7)
+			s := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+			await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+			s.end(t)
+			if diff := cmp.Diff(dbtest.Schema(t, reference), dbtest.Schema(t, database)); diff != "" {
+				t.Errorf("the schema before (-) and after a service ran (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRemaindersAreAssignedAtStart starts a service on the database of a version without sums, with an unreachable
+// chain. The remainder of a partly paid invoice has its transfer amount at once.
+func TestRemaindersAreAssignedAtStart(t *testing.T) {
+	t.Parallel()
+	database := dbtest.Migrated(t)
+	now := time.Now().Unix()
+	c, node := scripted(t, "house", 7)
+	down := errors.New("the node is down")
+	node.Intercept(func(context.Context, string) error { return down })
+	inv := invoice.Invoice{
+		Terms: invoice.Terms{Merchant: invoice.Address{0x11}, Token: testToken, Amount: invoice.NewAmount(1_000_000), ExpiresAt: invoice.Unix(now + 3600)},
+		ID:    "inv_00000000000000000000000000", CommitmentID: invoice.Hash{1}, MerchantID: "m", Currency: "USDC", ChainKey: c.Key,
+		Status: invoice.Open, CreatedAt: invoice.Unix(now - 60),
+	}
+	p := ledger.PaymentRow{SeenID: "1", Payment: invoice.Payment{
+		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: time.Unix(now, 0),
+		Transfer: invoice.Transfer{
+			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
+			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: invoice.Unix(now)},
+		},
+	}}
+	store, err := db.Open(t.Context(), database)
+	expect.OK(t, err)
+	err = store.Update(t.Context(), func(tx *db.Tx) error {
+		ctx := t.Context()
+		_, inserted := ledger.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
+		settled := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
+		_, created := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
+		return errors.Join(inserted, settled, created, ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}))
+	})
+	expect.OK(t, errors.Join(err, store.Close()))
+	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {
+		t.Fatal(err)
+	}
+	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url
+	a := ask(t, http.MethodGet, base+"/api/invoices/"+inv.ID, "")
+	if !strings.Contains(a.body, `"amountRemaining":"600000"`) || !strings.Contains(a.body, `"remainingTransferAmount":"600`) {
+		t.Errorf("answered %d %s", a.status, a.body)
+	}
+}
+
+// TestStopLosesNoRequest stops a server under load from clients with and without
+// keep-alive. Each request is answered, or its connection is refused.
+func TestStopLosesNoRequest(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	s := startServer(t, Config{Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, StopDelay: 300 * time.Millisecond})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	const clients, warm = 32, 500
+	var answered, closing, afterwards atomic.Int64
+	var group sync.WaitGroup
+	for i := range clients {
+		group.Go(func() {
+			transport := &http.Transport{DisableKeepAlives: i%2 == 1, MaxIdleConnsPerHost: 1}
+			defer transport.CloseIdleConnections()
+			for {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/api/invoices", strings.NewReader("{}"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.GetBody = nil // the transport cannot repeat it
+				r.Header.Set("Content-Type", "application/json")
+				response, err := transport.RoundTrip(r)
+				if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+					return // refused
+				}
+				if err != nil {
+					t.Errorf("after %d answers a request was lost: %v", answered.Load(), err)
+					return
+				}
+				_, err = io.Copy(io.Discard, response.Body)
+				if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusBadRequest {
+					t.Errorf("answered %s, %v", response.Status, err)
+				}
+				if response.Close && i%2 == 0 {
+					closing.Add(1)
+				}
+				if answered.Add(1) == warm {
+					s.stop()
+				}
+				if answered.Load() > warm {
+					afterwards.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	if closing.Load() == 0 {
+		t.Error("no kept-alive connection was closed with its response")
+	}
+	t.Logf("%d requests were answered, %d of them after the stop", answered.Load(), afterwards.Load())
+}
+
+// TestStopFailsReadinessFirst asks for the health of a stopping service, and sends it another request, which
+// the log of requests then has.
+func TestStopFailsReadinessFirst(t *testing.T) {
+	t.Parallel()
+	c, _ := scripted(t, "house", 7)
+	database := dbtest.Migrated(t)
+	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: 3 * time.Second})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	s.stop()
+	await(t, s.url, "the end of readiness", func(status int, h health) bool {
+		return status == http.StatusServiceUnavailable && h.Stopping && !h.Ready
+	})
+	if a := ask(t, http.MethodGet, s.url+"/healthz", ""); a.status != http.StatusOK {
+		t.Errorf("/healthz answers %d while it stops", a.status)
+	}
+	if a := ask(t, http.MethodGet, s.url+"/api/invoices/inv_last", ""); a.status != http.StatusNotFound {
+		t.Errorf("an unknown invoice is answered with %d while the service stops", a.status)
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	logged, err := access.NewReader(dbtest.Open(t, database)).Requests(t.Context(), access.RequestFilter{Limit: 10})
+	if err != nil || len(logged) != 1 || logged[0].Path != "/api/invoices/inv_last" {
+		t.Errorf("the log of requests has %+v, %v", logged, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
@@ -154,5 +155,48 @@ func TestBackfillProgress(t *testing.T) {
 	text, err := json.Marshal(healthOf(c))
 	if err != nil || !strings.Contains(string(text), `"ready":true`) || strings.Count(string(text), `"percent":50`) != 2 || !strings.Contains(string(text), `"lag":50`) {
 		t.Errorf("/readyz shows %s, %v", text, err)
+	}
+}
+
+// TestNodeStatus expects every value of a node in the operator's status.
+func TestNodeStatus(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]admin.Provider{
+		`{"node":"https://rpc.example","state":"ok","health":"ok","lastError":"429","lastErrorAt":900,"head":12,"latencyMs":1.5,"calls":100,"callsPerDay":17280,"errors":3,` +
+			`"limits":[{"kind":"range","size":5,"refused":10,"at":1000},{"kind":"blockReceipts","size":0,"refused":1,"at":1001}],"callsPerSecond":8,"leadingZeros":true}`: {
+			Provider: "https://rpc.example", State: chain.StateOK, Health: apitypes.NodeOK, LastError: "429", LastErrorAt: 900, Head: 12, LatencyMs: 1.5, Calls: 100, PerDay: 17280, Errors: 3, Pace: 8, LeadingZeros: true,
+			Limits: []admin.NodeLimit{{Kind: chain.KindRange, Size: 5, Refused: 10, At: 1000}, {Kind: chain.KindReceiptsOfBlock, Refused: 1, At: 1001}},
+		},
+		`{"node":"https://rpc.example","state":"unknown","health":"failing","failingSince":800,"head":0,"latencyMs":0,"calls":0,"errors":0}`: {
+			Provider: "https://rpc.example", State: chain.StateUnknown, Health: apitypes.NodeFailing, FailingSince: 800,
+		},
+	} {
+		if got, err := json.Marshal(nodeStatus(p)); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+}
+
+// TestReadyShowsClockSkew serves a chain with block times that are an hour ahead. The service is ready
+// and shows the skew.
+func TestReadyShowsClockSkew(t *testing.T) {
+	c := chaintest.New(7)
+	c.Token(testToken, 6)
+	c.MineEmpty(3)
+	base := startServer(t, Config{Chains: []Chain{{PollInterval: time.Millisecond, Chain: chain.Chain{
+		Key: "house", ID: 7, RPC: []string{c.Serve(t).URL}, Finality: chain.Finality{Depth: 1},
+		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
+	}}}}).url
+	for range 4 {
+		head := c.Head().Number
+		await(t, base, "the head", func(_ int, h health) bool { return h.Chains[0].Indexed == head })
+		c.MineAt(time.Now().Add(time.Hour).Unix())
+	}
+	h := await(t, base, "the skew", func(_ int, h health) bool { return h.Chains[0].SkewSeconds != 0 })
+	if s := h.Chains[0].SkewSeconds; !h.Ready || s > -3500 || s < -3700 {
+		t.Errorf("ready %t, with a skew of %d seconds; want about -3600", h.Ready, s)
+	}
+	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_clock_skew_seconds{chain="house"} -3`) {
+		t.Error("the metrics lack the skew")
 	}
 }

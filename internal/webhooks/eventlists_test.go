@@ -1,14 +1,18 @@
 package webhooks_test
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -321,4 +325,205 @@ func TestCleanAttempts(t *testing.T) {
 			t.Errorf("%s, finished since: %+v, want no attempts in the log", leased[1].EventID, got)
 		}
 	})
+}
+
+// TestEventsByTime lists events by the time of their creation. The numbers have gaps, the replicas' clocks differ by
+// minutes, and two events have wrong dates. The lists have all events with right dates.
+func TestEventsByTime(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		const base, n = 1_764_000_000, 900
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
+		created := make(map[string]int64)
+		rapid.Check(t, func(t *rapid.T) {
+			if len(created) > 0 {
+				return
+			}
+			events, at := make([]webhooks.Event, n), int64(base)
+			for i := range events {
+				at += rapid.Int64Range(0, 400).Draw(t, "pause")
+				e := webhooks.Event{ID: fmt.Sprintf("evt_%d", i), Type: invoice.EventReceived, Subject: fmt.Sprint("pay_", i), MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}")}
+				e.CreatedAt = invoice.Unix(at + rapid.Int64Range(0, 299).Draw(t, "skew"))
+				if i == 300 || i == 600 {
+					e.CreatedAt = invoice.Unix(base + int64(i-450)*1_000_000) // a clock was wrong
+				}
+				events[i], created[e.ID] = e, e.CreatedAt.Unix()
+			}
+			for i := 0; i < n; i += 50 { // an event that is left out, because it was inserted before, leaves a gap
+				batch := append([]webhooks.Event{events[max(0, i-50)]}, events[i:i+50]...)
+				expect.OK(t, s.Update(context.Background(), func(tx *db.Tx) error { return webhooks.InsertEvents(context.Background(), tx, batch) }))
+			}
+		})
+		rapid.Check(t, func(t *rapid.T) {
+			from := base + rapid.Int64Range(-1000, 400*n).Draw(t, "from")
+			to := from + rapid.Int64Range(1, 20_000).Draw(t, "length")
+			span := db.Span{From: time.Unix(from, 0), To: time.Unix(to, 0)}
+			want := make(map[string]bool)
+			for id, at := range created {
+				if at >= from && at < to && id != "evt_300" && id != "evt_600" {
+					want[id] = true
+				}
+			}
+			rows, err := webhooks.NewReader(s).Events(context.Background(), webhooks.EventFilter{Created: span, After: new(int64), Limit: n})
+			expect.OK(t, err)
+			for _, r := range rows {
+				delete(want, r.ID)
+			}
+			if len(want) > 0 {
+				t.Errorf("from %d to %d: %d events are listed, but not %v", from, to, len(rows), want)
+			}
+		})
+	})
+}
+
+// TestEventsAreInsertedOnce inserts an event with the id of an existing event, in the same transaction and in another.
+func TestEventsAreInsertedOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
+		event := func(n int) webhooks.Event {
+			return webhooks.Event{
+				ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("pay_", n), MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}"),
+				CreatedAt: invoice.Unix(1000), DeliveryID: fmt.Sprint("dlv_", n), Due: rowtest.AtMS(1),
+			}
+		}
+		for _, want := range [][]int64{{1, 0, 2}, {0, 0, 0}, {0, 4, 0}} {
+			events := []webhooks.Event{event(1), event(1), event(2)}
+			if want[1] != 0 && want[0] == 0 {
+				events = []webhooks.Event{event(2), event(3), event(3)}
+			}
+			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return webhooks.InsertEvents(ctx, tx, events) })
+			for i, e := range events {
+				if e.Seq != want[i] {
+					t.Errorf("%s has the number %d, want %d", e.ID, e.Seq, want[i])
+				}
+			}
+		}
+		rows, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 9})
+		rowtest.Must(t, err)
+		if len(rows) != 3 {
+			t.Errorf("there are %d events", len(rows))
+		}
+	})
+}
+
+// eventLists are the lists of events of the API, with the indexes that they must use.
+var eventLists = []struct {
+	filter  webhooks.EventFilter
+	inParts bool // listed among the events of the type
+	want    []string
+}{
+	{filter: webhooks.EventFilter{}, want: []string{"events"}},
+	{filter: webhooks.EventFilter{MerchantID: "m"}, want: []string{"events_by_merchant", "events_unwanted_by_merchant"}},
+	{filter: webhooks.EventFilter{Type: "invoice.paid"}, want: []string{"events_by_type", "events_unwanted_by_type"}},
+	{filter: webhooks.EventFilter{MerchantID: "m", Type: "invoice.paid"}, want: []string{"events_by_merchant", "events_unwanted_by_merchant"}},
+
+	{filter: webhooks.EventFilter{Delivery: "none"}, want: []string{"events_unwanted_by_type"}},
+	{filter: webhooks.EventFilter{Delivery: "none", MerchantID: "m"}, want: []string{"events_unwanted_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "none", Type: "invoice.paid"}, want: []string{"events_unwanted_by_type"}},
+	{filter: webhooks.EventFilter{Delivery: "none", MerchantID: "m", Type: "invoice.paid"}, want: []string{"events_unwanted_by_merchant"}},
+
+	{filter: webhooks.EventFilter{Delivery: "delivered"}, want: []string{"delivered_deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "delivered", MerchantID: "m"}, want: []string{"delivered_deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "delivered", Type: "invoice.paid"}, want: []string{"delivered_deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "delivered", MerchantID: "m", Type: "invoice.paid"}, want: []string{"delivered_deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "delivered", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_type"}},
+	{filter: webhooks.EventFilter{Delivery: "delivered", MerchantID: "m", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_merchant"}},
+
+	{filter: webhooks.EventFilter{Delivery: "failed"}, want: []string{"failed_deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "failed", MerchantID: "m"}, want: []string{"failed_deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "failed", Type: "invoice.paid"}, want: []string{"failed_deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "failed", MerchantID: "m", Type: "invoice.paid"}, want: []string{"failed_deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "failed", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_type"}},
+	{filter: webhooks.EventFilter{Delivery: "failed", MerchantID: "m", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_merchant"}},
+
+	{filter: webhooks.EventFilter{Delivery: "pending"}, want: []string{"deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "pending", MerchantID: "m"}, want: []string{"deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "pending", Type: "invoice.paid"}, want: []string{"deliveries"}},
+	{filter: webhooks.EventFilter{Delivery: "pending", MerchantID: "m", Type: "invoice.paid"}, want: []string{"deliveries_by_merchant"}},
+	{filter: webhooks.EventFilter{Delivery: "pending", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_type"}},
+	{filter: webhooks.EventFilter{Delivery: "pending", MerchantID: "m", Type: "invoice.paid"}, inParts: true, want: []string{"events_by_merchant"}},
+
+	{filter: webhooks.EventFilter{InvoiceID: "inv_1"}, want: []string{"events_by_invoice"}},
+	{filter: webhooks.EventFilter{InvoiceID: "inv_1", Delivery: "none", MerchantID: "m", Type: "invoice.paid"}, want: []string{"events_by_invoice"}},
+	{filter: webhooks.EventFilter{InvoiceID: "inv_1", Delivery: "delivered", MerchantID: "m", Type: "invoice.paid"}, want: []string{"events_by_invoice"}},
+	{filter: webhooks.EventFilter{InvoiceID: "inv_1", Delivery: "pending", MerchantID: "m"}, want: []string{"events_by_invoice"}},
+}
+
+// TestEventListsUseTheirIndexes checks that each list of events uses its index and sorts nothing.
+func TestEventListsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		url := dbtest.SQLite(t)
+		s := dbtest.Open(t, url)
+		checkEventLists(t, s, dbtest.SQL(t, url), rowtest.PlanReader{
+			Explain: "EXPLAIN QUERY PLAN ", Columns: 4, Parameters: "?", Sort: "TEMP B-TREE",
+			Index: regexp.MustCompile(`^(?:SEARCH|SCAN) s(?: USING (?:COVERING )?INDEX (\S+)| USING INTEGER PRIMARY KEY|$)`),
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := dbtest.MigratedPostgres(t)
+		s := dbtest.Open(t, url)
+		conn := rowtest.IndexesAlone(t, url)
+		checkEventLists(t, s, conn, rowtest.PlanReader{
+			Explain: "EXPLAIN ", Columns: 1, Parameters: "$", Sort: "Sort",
+			Index: regexp.MustCompile(`using (\S+) on \w+ s  `),
+			// Both indexes have the order that is asked for; the database chooses by its statistics.
+			Names: map[string]string{
+				"events_pkey": "events", "deliveries_pkey": "deliveries",
+				"events_by_type": "events_by_merchant", "events_unwanted_by_type": "events_unwanted_by_merchant",
+			},
+		})
+	})
+}
+
+// tableRead finds the table that a statement lists.
+var tableRead = regexp.MustCompile(`FROM (\w+)`)
+
+func checkEventLists(t *testing.T, s *db.DB, conn *sql.DB, r rowtest.PlanReader) {
+	t.Helper()
+	rowtest.Fill(t, s)
+	for _, c := range eventLists {
+		c.filter.Limit = 50
+		for _, before := range []int64{0, 1000} {
+			c.filter.Before = before
+			var statements []rowtest.Statement
+			read := db.Recorded(s, func(query string, args []any) {
+				statements = append(statements, rowtest.Statement{Query: query, Args: slices.Clone(args)})
+			})
+			list := webhooks.NewReader(read).Events
+			if c.inParts {
+				list = func(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
+					return webhooks.EventsInParts(ctx, read, f)
+				}
+			}
+			_, err := list(t.Context(), c.filter)
+			rowtest.Must(t, err)
+			var got []string
+			for _, s := range statements {
+				if strings.Contains(s.Query, "seq IN") {
+					continue // it reads what other steps found
+				}
+				for _, step := range rowtest.Explain(t, conn, r.Explain+strings.ReplaceAll(s.Query, "$", r.Parameters), s.Args, r.Columns) {
+					if strings.Contains(step, r.Sort) {
+						t.Errorf("%+v: %s\n%s", c.filter, step, s.Query)
+					}
+					if found := r.Index.FindStringSubmatch(step); found != nil {
+						// A step without an index name reads the table by its primary key.
+						got = append(got, cmp.Or(r.Names[found[1]], found[1], tableRead.FindStringSubmatch(s.Query)[1]))
+					}
+				}
+			}
+			want := make([]string, len(c.want))
+			for i, name := range c.want {
+				want[i] = cmp.Or(r.Names[name], name)
+			}
+			slices.Sort(got)
+			if got = slices.Compact(got); !slices.Equal(got, want) {
+				t.Errorf("%+v, in parts %t: found by %v, want %v\n%v", c.filter, c.inParts, got, want, statements)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -379,5 +382,97 @@ func TestRoute(t *testing.T) {
 	stop()
 	if err := way.blame(stopped, stopped.Err()); faultOf(err, false) != FaultTheirs {
 		t.Errorf("a caller that stops waiting: %v", err)
+	}
+}
+
+// TestErrorsShowNoAddresses posts to a forbidden address, to a closed port, to a name that does not exist, and to a
+// connection that breaks. A merchant sees why it failed, and no address of the service's network.
+func TestErrorsShowNoAddresses(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close() // resets it
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	address := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+|::1|` + port)
+	const hidden = "no answer: no address of this host was found that webhooks may reach; if it has one that is not public, the operator can allow it under webhooks.allow"
+	for _, c := range []struct {
+		allow     []netip.Prefix
+		url, want string
+	}{
+		{nil, "https://localhost:" + port, hidden}, // an existing internal name looks like an unknown one
+		{nil, "http://localhost:" + port, hidden},
+		{nil, "https://nowhere.invalid", hidden},
+		{nil, "http://nowhere.invalid", hidden},
+		{nil, "http://8.8.8.8:" + port, "without TLS"},
+		{Loopback(), "http://localhost:1", "refused"},
+		{Loopback(), "http://localhost:" + port, ""},
+	} {
+		client := NewClient(ClientConfig{Guard: NewGuard(c.allow)})
+		a := NewPoster(PosterConfig{Client: client, Now: time.Now}).Try(t.Context(), Endpoint{URL: c.url, Secret: "secret of an endpoint"}, Message{ID: "dlv_1", Event: "invoice.paid", Body: []byte("{}")})
+		if a.Error == "" || !strings.Contains(a.Error, c.want) || address.MatchString(a.Error) {
+			t.Errorf("%s: %q; want %q and no address", c.url, a.Error, c.want)
+		}
+		if c.want == hidden && (a.Error != hidden || a.Lookup != 0 || a.Connect != 0 || a.StatusCode != 0) {
+			t.Errorf("%s: %+v tells whether the name exists", c.url, a)
+		}
+		client.CloseIdleConnections()
+	}
+	if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
+	<-done
+}
+
+func TestCheckHeaders(t *testing.T) {
+	many := func(n int) (all []access.WebhookHeader) {
+		for i := range n {
+			all = append(all, access.WebhookHeader{Name: "X-" + strconv.Itoa(i), Value: "v"})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		headers []access.WebhookHeader
+		index   int // -2: they are accepted
+	}{
+		"none":                   {nil, -2},
+		"one":                    {[]access.WebhookHeader{{Name: "Authorization", Value: "Bearer a b~"}}, -2},
+		"as many as possible":    {many(MaxHeaders), -2},
+		"one more":               {many(MaxHeaders + 1), -1},
+		"the longest":            {[]access.WebhookHeader{{Name: strings.Repeat("n", MaxHeaderName), Value: strings.Repeat("v", MaxHeaderValue)}}, -2},
+		"a longer name":          {[]access.WebhookHeader{{Name: strings.Repeat("n", MaxHeaderName+1), Value: "v"}}, 0},
+		"a longer value":         {[]access.WebhookHeader{{Name: "X-A", Value: strings.Repeat("v", MaxHeaderValue+1)}}, 0},
+		"no name":                {[]access.WebhookHeader{{Name: "X-A", Value: "v"}, {Name: "", Value: "v"}}, 1},
+		"no value":               {[]access.WebhookHeader{{Name: "X-A", Value: ""}}, 0},
+		"a blank in the name":    {[]access.WebhookHeader{{Name: "X A", Value: "v"}}, 0},
+		"a line break":           {[]access.WebhookHeader{{Name: "X-A", Value: "v\r\nX-Service-Event: x"}}, 0},
+		"a line break in a name": {[]access.WebhookHeader{{Name: "X-A\n", Value: "v"}}, 0},
+		"a blank at the end":     {[]access.WebhookHeader{{Name: "X-A", Value: "v "}}, 0},
+		"another alphabet":       {[]access.WebhookHeader{{Name: "X-A", Value: "é"}}, 0},
+		"twice":                  {[]access.WebhookHeader{{Name: "X-A", Value: "v"}, {Name: "x-a", Value: "w"}}, 1},
+		"of the connection":      {[]access.WebhookHeader{{Name: "Host", Value: "v"}}, 0},
+		"of the body":            {[]access.WebhookHeader{{Name: "content-TYPE", Value: "v"}}, 0},
+		"of the signature":       {[]access.WebhookHeader{{Name: "X-Service-Signature", Value: "v"}}, 0},
+		"of the standard":        {[]access.WebhookHeader{{Name: "WEBHOOK-ID", Value: "v"}}, 0},
+		"of the proxy":           {[]access.WebhookHeader{{Name: "Proxy-Authorization", Value: "v"}}, 0},
+	} {
+		err := CheckHeaders(c.headers)
+		var wrong *HeaderError
+		switch {
+		case c.index == -2 && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.index != -2 && (!errors.As(err, &wrong) || wrong.Index != c.index):
+			t.Errorf("%s: %v, want header %d to be refused", name, err, c.index)
+		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,4 +67,101 @@ func eachGoFile(t *testing.T, visit func(name string, set *token.FileSet, file *
 		expect.OK(t, err)
 		visit(name, set, file)
 	}
+}
+
+// maxLines is the largest number of lines of a production file. A longer one holds more than one idea.
+const maxLines = 400
+
+// TestFilesAreShort wants each production file to have at most maxLines lines.
+func TestFilesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, name := range files(t, ".go") {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".gen.go") {
+			continue
+		}
+		if n := strings.Count(read(t, name), "\n"); n > maxLines {
+			t.Errorf("%s has %d lines; split it, want at most %d", name, n, maxLines)
+		}
+	}
+}
+
+// moneyPackages are those that compute, store or show amounts of money.
+var moneyPackages = []string{
+	"apitypes", "client", "internal/web/api", "internal/apiconv", "internal/web/checkout", "internal/invoice", "internal/report", "internal/ledger", "internal/access", "internal/db",
+}
+
+// TestMoneyIsNoFloat rejects floating-point numbers in the packages that deal with money, and in SQL.
+func TestMoneyIsNoFloat(t *testing.T) {
+	t.Parallel()
+	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") || !slices.Contains(moneyPackages, path.Dir(name)) && !strings.HasSuffix(name, "_sql.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && (id.Name == "float64" || id.Name == "float32") {
+				t.Errorf("%s: %s; amounts are invoice.Amount", set.Position(id.Pos()), id.Name)
+			}
+			return true
+		})
+	})
+}
+
+// statement matches the beginning of an SQL statement.
+var statement = regexp.MustCompile("^[\"`]\\s*(SELECT [^ ]|INSERT INTO |UPDATE [a-z_]+ SET |DELETE FROM |WITH [a-z_]+ (\\(|AS ))")
+
+// TestSQLIsInItsFiles allows SQL only in the engine and in the *_sql.go files of the packages that own the tables.
+func TestSQLIsInItsFiles(t *testing.T) {
+	t.Parallel()
+	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {
+		if !strings.HasPrefix(name, "internal/") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_sql.go") {
+			return
+		}
+		switch path.Base(path.Dir(name)) {
+		case "db", "dbtest", "rowtest":
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && statement.MatchString(lit.Value) {
+				t.Errorf("%s: SQL belongs into a *_sql.go file of the package that owns the table", set.Position(lit.Pos()))
+			}
+			return true
+		})
+	})
+}
+
+// maxFolders is how many folders internal has at most, without those below them.
+const maxFolders = 25
+
+// TestPackagesAreDescribed wants each folder below internal in the table of docs/architecture.md; of folders that only
+// hold others, these.
+func TestPackagesAreDescribed(t *testing.T) {
+	text := read(t, "docs/architecture.md")
+	folders, _ := list(t, "internal")
+	if len(folders) > maxFolders {
+		t.Errorf("internal has %d folders; want at most %d", len(folders), maxFolders)
+	}
+	for len(folders) > 0 {
+		name := folders[0]
+		below, files := list(t, name)
+		if folders = folders[1:]; files == 0 {
+			folders = append(folders, below...)
+		} else if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/architecture.md lacks %s", name)
+		}
+	}
+}
+
+// list returns the folders in a folder, and how many files are in it.
+func list(t *testing.T, folder string) (folders []string, files int) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(root, folder))
+	expect.OK(t, err)
+	for _, e := range entries {
+		if e.IsDir() {
+			folders = append(folders, folder+"/"+e.Name())
+		} else {
+			files++
+		}
+	}
+	return folders, files
 }

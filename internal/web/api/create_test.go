@@ -1,19 +1,26 @@
 package api_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 )
@@ -342,5 +349,182 @@ func TestIdempotencyErrors(t *testing.T) {
 	wantProblem(t, w, http.StatusConflict, "idempotency_in_progress", "")
 	if w.Header().Get("Retry-After") != "1" {
 		t.Error("no Retry-After")
+	}
+}
+
+// TestIncompleteBody sends bodies that end with a connection error. The response names
+// the problem, and does not contain the service's address.
+func TestIncompleteBody(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	at := &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 8080}
+	for want, err := range map[string]error{
+		"it did not arrive in time": &net.OpError{Op: "read", Net: "tcp", Source: at, Addr: at, Err: os.ErrDeadlineExceeded},
+		"it broke off":              &net.OpError{Op: "read", Net: "tcp", Source: at, Addr: at, Err: errors.New("connection reset by peer")},
+		"or its transfer encoding":  errors.New("invalid byte in chunk length"),
+	} {
+		for path, code := range map[string]string{"/api/invoices": "invalid_json", "/api/webhooks/circle": "invalid_payload"} {
+			r := newRequest("POST", path, "")
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"am`), iotest.ErrReader(err)))
+			w := send(h, r)
+			wantProblem(t, w, http.StatusBadRequest, code, "")
+			if body := w.Body.String(); !strings.Contains(body, want) || strings.Contains(body, "10.9.8.7") {
+				t.Errorf("%s: %s; want %q and no address", path, body, want)
+			}
+		}
+	}
+}
+
+// TestDeclaredLength sends a Content-Length that is too large. It is rejected before the body is read.
+func TestDeclaredLength(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	for _, path := range []string{"/api/invoices", "/api/webhooks/circle"} {
+		r := newRequest("POST", path, "")
+		r.ContentLength = 99_999_999_999
+		r.Body = io.NopCloser(iotest.ErrReader(errors.New("the body was read")))
+		w := send(h, r)
+		wantProblem(t, w, http.StatusRequestEntityTooLarge, "body_too_large", "")
+		if w.Header().Get("Connection") != "close" {
+			t.Errorf("%s: the connection is kept, so its body is read all the same", path)
+		}
+	}
+}
+
+// TestIntegrationMisspelt misspells keys, currencies and members, and expects errors that name the mistake.
+func TestIntegrationMisspelt(t *testing.T) {
+	local, _ := chain.Lookup(chain.Local)
+	store := dbtest.Open(t, dbtest.SQLite(t))
+	s := newIntegration(t, store, local)
+	post := func(body string, header ...string) (status int, field, detail, ignored string) {
+		w := do(s.handler, "POST", "/api/invoices", body, header...)
+		if w.Code == http.StatusCreated {
+			return w.Code, "", "", w.Header().Get("Quittance-Ignored-Members")
+		}
+		p := decode[problem](t, w, http.StatusBadRequest)
+		return w.Code, p.Field, p.Detail, w.Header().Get("Quittance-Ignored-Members")
+	}
+	const noDefault = "merchantAddress is required: the merchant has no default address on this chain."
+	strict := []string{"Prefer", `respond-async, handling="strict"; foo=1`}
+	for name, test := range map[string]struct {
+		body          string
+		header        []string
+		field, detail string // of the error; none if field is empty
+	}{
+		"chain":        {request("merchantAddress", "", "chainKey", `"bases"`), nil, "chainKey", `chainKey is "bases", which is not a chain of this service; did you mean base?`},
+		"other chain":  {request("merchantAddress", "", "chainKey", `"ethereum"`), nil, "chainKey", `chainKey is "ethereum", which is not a chain of this service; want base, local.`},
+		"currency":     {request("merchantAddress", "", "currency", `"usdc"`), nil, "currency", `currency is "usdc", which is not a currency of the chain base; did you mean USDC?`},
+		"address":      {request("merchantAddress", ""), nil, "merchantAddress", noDefault},
+		"member":       {strings.Replace(request(), "merchantAddress", "merchantAdress", 1), nil, "merchantAddress", noDefault + ` Ignored because they are unknown: "merchantAdress" (did you mean merchantAddress?).`},
+		"strange":      {strings.Replace(request(), `"merchantAddress"`, `"ÄÖ\n"`, 1), nil, "merchantAddress", noDefault + ` Ignored because they are unknown: "\u00c4\u00d6\n".`},
+		"other member": {strings.Replace(request(), `"amount"`, `"customer":{"mail":"a@b.example"},"amount"`, 1), nil, "", ""},
+		"strict":       {strings.Replace(request(), `"merchantId"`, `"referencee":"7","merchantId"`, 1), strict, "referencee", "referencee is not a member of this request; did you mean reference?"},
+		"strict below": {strings.Replace(request(), `"label"`, `"lable":"x","label"`, 1), strict, "lineItems[0].lable", "lineItems[0].lable is not a member of this request; did you mean lineItems[0].label?"},
+		"strict, fine": {strings.Replace(request(), `"merchantId"`, `"metadata":{"any":"x"},"merchantId"`, 1), strict, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, field, detail, _ := post(test.body, test.header...)
+			if field != test.field || detail != test.detail {
+				t.Errorf("answered %d %s: %s", status, field, detail)
+			}
+		})
+	}
+	if _, _, _, ignored := post(strings.Replace(request(), `"merchantId"`, `"referencee":"7","merchantId"`, 1)); ignored != `"referencee" (did you mean reference?)` {
+		t.Errorf("ignored %s", ignored)
+	}
+	w := do(s.handler, "POST", "/api/invoices", request(), strict...)
+	if got := w.Header().Get("Preference-Applied"); got != "handling=strict" || w.Code != http.StatusCreated {
+		t.Errorf("answered %d, preference %q", w.Code, got)
+	}
+}
+
+// with returns a request with further members. Values are JSON texts.
+func with(members string) string { return strings.Replace(request(), "{", "{"+members+",", 1) }
+
+func TestDetails(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	w := do(h, "POST", "/api/invoices", with(`"reference":"order-1","uniqueReference":true,"metadata":{"cart":"8821","note":"a\nb","empty":""},`+
+		`"customer":{"id":"cus_1","email":"ada@example.com","name":"ignored"},"description":"Two espressos",`+
+		`"returnUrl":"https://shop.example/thanks","cancelUrl":"https://shop.example/cart"`))
+	want := apitypes.Invoice{
+		Reference: "order-1", UniqueReference: true, Metadata: apitypes.Metadata{"cart": "8821", "note": "a\nb", "empty": ""},
+		Customer: &apitypes.Customer{ID: "cus_1", Email: "ada@example.com"}, Description: "Two espressos",
+		ReturnURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
+	}
+	check := func(got apitypes.Invoice) {
+		t.Helper()
+		got = apitypes.Invoice{
+			Reference: got.Reference, UniqueReference: got.UniqueReference, Metadata: got.Metadata, Customer: got.Customer,
+			Description: got.Description, ReturnURL: got.ReturnURL, CancelURL: got.CancelURL,
+		}
+		expect.NoDiff(t, cmp.Diff(want, got), "answer")
+	}
+	check(decode[apitypes.CreateInvoiceResponse](t, w, http.StatusCreated).Invoice)
+	check(decode[apitypes.InvoiceResponse](t, do(h, "GET", w.Header().Get("Location"), ""), http.StatusOK).Invoice)
+	check(decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices", ""), http.StatusOK).Invoices[0])
+
+	for name, members := range map[string]string{
+		"nothing": `"metadata":{},"customer":{}`, "not unique": `"uniqueReference":false`,
+	} {
+		w := do(h, "POST", "/api/invoices", with(members))
+		if w.Code != http.StatusCreated || strings.Contains(w.Body.String(), "metadata") || strings.Contains(w.Body.String(), "customer") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestCreateRefusesDetails(t *testing.T) {
+	var pairs []string
+	for i := range 51 {
+		pairs = append(pairs, fmt.Sprintf(`"k%d":"v"`, i))
+	}
+	var b backend
+	h := newAPI(t, &b)
+	for field, values := range map[string][]string{
+		"reference":       {"1", "null", `""`, `"` + strings.Repeat("x", 201) + `"`, `"a\u0000"`},
+		"uniqueReference": {"1", "null", `"true"`, "true"}, // the last needs a reference
+		"description":     {"1", "null", `""`, `"` + strings.Repeat("x", 501) + `"`, `"a\u202e"`},
+		"customer":        {"1", "null", `"cus_1"`, "[]"},
+		"metadata":        {"1", "null", `"x"`, "[]", "{" + strings.Join(pairs, ",") + "}", `{"":"x"}`, `{"a[b]":"x"}`, `{"` + strings.Repeat("k", 41) + `":"x"}`},
+		"returnUrl":       {"1", "null", `""`, `"http://shop.example"`, `"/thanks"`, `"https://shop.example@evil.example/"`, `"https://evil.example\\@shop.example/"`},
+		"cancelUrl":       {"1", "null", `""`, `"javascript:alert(1)"`, `"https://shop.example/#x"`},
+	} {
+		for _, value := range values {
+			t.Run(field+" "+value[:min(len(value), 30)], func(t *testing.T) {
+				p := wantProblem(t, do(h, "POST", "/api/invoices", with(`"`+field+`":`+value)), http.StatusBadRequest, "invalid_field", field)
+				if len(p.Detail) > 300 {
+					t.Errorf("detail echoes %d characters", len(p.Detail))
+				}
+				if value == "null" && !strings.HasSuffix(p.Detail, "it is null.") {
+					t.Errorf("detail is %q", p.Detail)
+				}
+			})
+		}
+	}
+	for members, field := range map[string]string{
+		`"customer":{"id":1}`:                                    "customer.id",
+		`"customer":{"id":""}`:                                   "customer.id",
+		`"customer":{"email":"x"}`:                               "customer.email",
+		`"customer":{"email":null}`:                              "customer.email",
+		`"metadata":{"cart":1}`:                                  "metadata[cart]",
+		`"metadata":{"cart":null}`:                               "metadata[cart]",
+		`"metadata":{"cart":["a"]}`:                              "metadata[cart]",
+		`"metadata":{"cart":"\u0000"}`:                           "metadata[cart]",
+		`"metadata":{"cart":"` + strings.Repeat("x", 501) + `"}`: "metadata[cart]",
+	} {
+		wantProblem(t, do(h, "POST", "/api/invoices", with(members)), http.StatusBadRequest, "invalid_field", field)
+	}
+	if len(b.requests) != 0 {
+		t.Errorf("%d invoices were created", len(b.requests))
+	}
+}
+
+func TestReferenceTaken(t *testing.T) {
+	b := backend{err: fmt.Errorf("wrapped: %w", &ledger.ReferenceTakenError{InvoiceID: invoiceID(7)})}
+	w := do(newAPI(t, &b), "POST", "/api/invoices", request())
+	wantProblem(t, w, http.StatusConflict, "reference_taken", "")
+	if p := decode[apitypes.Problem](t, w, http.StatusConflict); p.InvoiceID != invoiceID(7) {
+		t.Errorf("the problem names %q", p.InvoiceID)
 	}
 }

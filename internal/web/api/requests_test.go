@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -69,4 +70,81 @@ func TestListRequests(t *testing.T) {
 		wantProblem(t, do(h, "GET", "/api/requests?"+query, ""), 400, "invalid_field", field)
 	}
 	wantProblem(t, do(h, "GET", fmt.Sprintf("/api/requests?status=%d", 400), ""), 400, "invalid_status", "")
+}
+
+func (b *backend) AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error) {
+	return newest(b.audit, f.Limit, func(e access.Entry) bool {
+		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Action == "" || f.Action == e.Action) &&
+			!e.At.Before(f.Since) && (f.Before == 0 || e.Seq < f.Before)
+	}), b.fail(ctx)
+}
+
+// newAuditBackend returns a backend with n entries of two merchants and the operator.
+func newAuditBackend(n int) *backend {
+	b := new(backend)
+	var head access.Head
+	for i := range n {
+		e := access.Entry{
+			At: time.Unix(now+int64(i), 0), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1", RequestID: "req_1"},
+			MerchantID: []string{"acme", "bean", ""}[i%3], Action: []access.Action{access.ActionEndpointUpdate, access.ActionKeyCreate}[i%2],
+			Object: fmt.Sprint("object", i), After: `{"text":"\u003cb\u003e"}`,
+		}.Following(head)
+		head = access.Head{Seq: e.Seq, Hash: e.Hash}
+		b.audit = append(b.audit, e)
+	}
+	return b
+}
+
+func TestListAudit(t *testing.T) {
+	b := newAuditBackend(7)
+	h := newAPI(t, b)
+	for query, want := range map[string][]int64{
+		"":                           {7, 6, 5, 4, 3, 2, 1},
+		"?merchantId=acme":           {7, 4, 1},
+		"?merchantId=nobody":         {},
+		"?merchantId=a%20b":          {},
+		"?action=key.create":         {6, 4, 2},
+		"?action=%C3%A9":             {},
+		fmt.Sprint("?since=", now+4): {7, 6, 5},
+		fmt.Sprint("?since=", now+1, "&merchantId=bean&action=key.create"): {2},
+	} {
+		var got []int64
+		for cursor := ""; ; {
+			separator := "?"
+			if query != "" {
+				separator = "&"
+			}
+			answer := do(h, "GET", "/api/audit"+query+separator+"limit=2&cursor="+url.QueryEscape(cursor), "")
+			if cursor == "" {
+				answer = do(h, "GET", "/api/audit"+query+separator+"limit=2", "")
+			}
+			var page apitypes.AuditList
+			if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil || answer.Code != 200 {
+				t.Fatalf("%s: %d %s", query, answer.Code, answer.Body)
+			}
+			for _, e := range page.Entries {
+				got = append(got, e.Seq)
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				break
+			}
+		}
+		expect.NoDiff(t, cmp.Diff(want, append([]int64{}, got...)), "%s", query)
+	}
+	var page apitypes.AuditList
+	expect.OK(t, json.Unmarshal(do(h, "GET", "/api/audit?limit=1", "").Body.Bytes(), &page))
+	e := b.audit[6]
+	want := apitypes.AuditEntry{
+		Seq: 7, At: now + 6, Actor: "key_1", Client: "192.0.2.1", RequestID: "req_1", MerchantID: "acme", Action: "endpoint.update",
+		Object: "object6", After: e.After, PrevHash: b.audit[5].Hash.String(), Hash: e.Hash.String(),
+	}
+	if diff := cmp.Diff(want, page.Entries[0]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for query, field := range map[string]string{
+		"since=-1": "since", "since=01": "since", "since=x": "since", "since=1&since=2": "since", "since=9223372036854775808": "since",
+		"action=a&action=b": "action", "limit=0": "limit", "cursor=x": "cursor",
+	} {
+		wantProblem(t, do(h, "GET", "/api/audit?"+query, ""), 400, "invalid_field", field)
+	}
 }

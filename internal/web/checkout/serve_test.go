@@ -245,3 +245,55 @@ func TestChainThatWasNeverIndexed(t *testing.T) {
 		t.Errorf("the state is %s, want waiting", got)
 	}
 }
+
+// TestEveryPageIsClosed checks that no page for payers sets a cookie, has a policy that allows more
+// than it needs, or loads anything from another host.
+func TestEveryPageIsClosed(t *testing.T) {
+	for _, scene := range Scenes() {
+		answer := httptest.NewRecorder()
+		scene.Handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example"+scene.Path, nil))
+		header := answer.Header()
+		if got := header.Values("Set-Cookie"); len(got) != 0 {
+			t.Errorf("%s: cookies %q", scene.Name, got)
+		}
+		policy := header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+			t.Errorf("%s: the policy is %q", scene.Name, policy)
+		}
+		if len(answer.Body.String()) == 0 {
+			t.Errorf("%s: status %d without a page", scene.Name, answer.Code)
+			continue
+		}
+		loads := parsePage(t, answer.Body.String()).all(func(e *element) bool {
+			return slices.Contains([]string{"script", "link", "img", "iframe", "source", "use", "object", "embed"}, e.name)
+		})
+		for _, e := range loads {
+			if from := e.attrs["src"] + e.attrs["href"] + e.attrs["data"]; from != "" && (!strings.HasPrefix(from, "/") || strings.HasPrefix(from, "//")) {
+				t.Errorf("%s: <%s> loads %s", scene.Name, e.name, from)
+			}
+		}
+	}
+}
+
+// TestPayIsOfferedForTheInvoicesRegistryAlone configures a registry that is not the
+// invoice's, and terms that do not match its commitment.
+func TestPayIsOfferedForTheInvoicesRegistryAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(s *pageInput)
+		offers bool
+	}{
+		"the invoice's":      {func(*pageInput) {}, true},
+		"replaced":           {func(s *pageInput) { s.chain.Registry = invoice.Address{9} }, false},
+		"configured later":   {func(s *pageInput) { s.invoice.Registry = invoice.Address{} }, false},
+		"no longer there":    {func(s *pageInput) { s.chain.Registry = invoice.Address{} }, false},
+		"another chain id":   {func(s *pageInput) { s.chain.ID++ }, false},
+		"another commitment": {func(s *pageInput) { s.invoice.CommitmentID[0]++ }, false},
+	} {
+		s := pageInput{invoice: openInvoice(), chain: localChain(), now: invoice.Unix(defaultNow)}
+		s.token, _ = s.chain.Token(s.invoice.Currency)
+		test.change(&s)
+		if p := s.payInFull(); (p.Call != nil) != test.offers {
+			t.Errorf("%s: the page offers %+v", name, p.Call)
+		}
+	}
+}

@@ -1,11 +1,15 @@
 package checkout
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -394,6 +398,117 @@ func TestWarningBeforeTheEnd(t *testing.T) {
 		}
 		if !strings.Contains(warning.words(), "carried out later do not count") {
 			t.Errorf("the warning reads %q", warning.words())
+		}
+	}
+}
+
+var returns = invoice.Details{ReturnURL: "https://shop.example/thanks?a=1&b=%22", CancelURL: "https://shop.example:8443/cart"}
+
+// TestBackInEveryState checks where the page links to: to the return URL if no more money is due, else
+// to the cancel URL.
+func TestBackInEveryState(t *testing.T) {
+	for _, story := range outcomes {
+		t.Run(story.name, func(t *testing.T) {
+			w := newWorld()
+			story.set(w)
+			if links := w.page(t).id(t, "back").named("a"); len(links) != 0 {
+				t.Errorf("an invoice without URLs has %d links", len(links))
+			}
+			w.invoice.Details = returns
+			links := w.page(t).id(t, "back").named("a")
+			if len(links) != 1 {
+				t.Fatalf("%d links, want 1", len(links))
+			}
+			want, host := returns.CancelURL, "shop.example:8443"
+			if story.state == seen || story.state == paid {
+				want, host = returns.ReturnURL, "shop.example"
+			}
+			if got := links[0]; got.attrs["href"] != want || got.attrs["rel"] != "noopener noreferrer" || got.attrs["target"] != "" {
+				t.Errorf("the link is %v, want %s", got.attrs, want)
+			}
+			words := w.page(t).id(t, "back").words()
+			if !strings.HasSuffix(words, host) || !strings.HasPrefix(words, "Back to corner-cafe") || strings.Contains(words, "without paying") != story.pays {
+				t.Errorf("the link reads %q", words)
+			}
+		})
+	}
+}
+
+func TestBackToAHostThatIsNotAllowed(t *testing.T) {
+	w := newWorld()
+	w.invoice.Details = returns
+	w.merchants = shop{merchant: invoice.Merchant{ReturnHosts: []string{"other.example"}}}
+	if links := w.page(t).id(t, "back").named("a"); len(links) != 0 {
+		t.Errorf("the page links to %v, which the merchant's list does not have now", links[0].attrs)
+	}
+	w.merchants = shop{merchant: invoice.Merchant{ReturnHosts: []string{"shop.example"}}}
+	if links := w.page(t).id(t, "back").named("a"); len(links) != 1 {
+		t.Error("the page does not link to a host on the list")
+	}
+}
+
+// TestPageShowsOfTheDetailsTheDescriptionAlone checks that the description is the only detail of an
+// invoice that payers see.
+func TestPageShowsOfTheDetailsTheDescriptionAlone(t *testing.T) {
+	w := newWorld()
+	if got := w.page(t).id(t, "description").words(); got != "" {
+		t.Errorf("an invoice without a description has %q", got)
+	}
+	w.invoice.Details = invoice.Details{
+		Description: "Two <b>espressos</b> & a cake", Reference: "secret-reference", Customer: invoice.Customer{ID: "secret-id", Email: "secret@example.com"},
+		Metadata: map[string]string{"secret-key": "secret-value"},
+	}
+	if got := w.page(t).id(t, "description").words(); got != w.invoice.Details.Description {
+		t.Errorf("the description reads %q", got)
+	}
+	for _, path := range []string{"", "/status", "/check", "/check?tx=0x" + strings.Repeat("1", 64)} {
+		answer := w.ask("GET", "/checkout/"+testID+path)
+		if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), "secret") {
+			t.Errorf("%q: %d, secret: %t", path, answer.Code, strings.Contains(answer.Body.String(), "secret"))
+		}
+	}
+}
+
+// TestHeldPayment: the payer of a payment that is screened or quarantined sees it as seen, and is not asked to pay
+// again, also once the invoice has expired.
+func TestHeldPayment(t *testing.T) {
+	t.Parallel()
+	inv := openInvoice()
+	p := invoice.Payment{
+		Transfer: invoice.Transfer{Amount: inv.Amount, Position: invoice.Position{BlockNumber: 5, BlockTime: inv.ExpiresAt}},
+		ID:       "pay_1", InvoiceID: inv.ID, Status: invoice.Held, Screening: invoice.ScreeningQuarantined, ScreeningReason: "on list A",
+	}
+	inv = inv.WithPayment(p)
+	for _, status := range []invoice.Status{invoice.Open, invoice.Expired} {
+		inv.Status = status
+		s := pageInput{text: locale.English(), invoice: inv, chain: localChain(), payments: []invoice.Payment{p}, now: inv.ExpiresAt}
+		v := newView(s)
+		text := fmt.Sprint(v.Text)
+		if v.Headline != "Payment seen" || v.Pay != nil || strings.Contains(text, "list A") {
+			t.Errorf("%s: %q, %s", status, v.Headline, text)
+		}
+		if got := v.Received[0].Status; got != invoice.Pending {
+			t.Errorf("%s: the payment is shown as %s", status, got)
+		}
+		for _, hours := range []int{-1, 1} {
+			if err := s.mailable(mailer.Mail{Hours: hours}); !errors.Is(err, mailer.ErrLater) {
+				t.Errorf("%s: the reminder after %d hours: %v", status, hours, err)
+			}
+		}
+		if asked := "Please do not pay again"; status == invoice.Expired && !strings.Contains(text, asked) {
+			t.Errorf("%s: %s", status, text)
+		}
+	}
+}
+
+// TestCheckOfRejectedPayment: a payer who checks a rejected payment is not asked to claim it.
+func TestCheckOfRejectedPayment(t *testing.T) {
+	t.Parallel()
+	s := pageInput{text: locale.English(), invoice: openInvoice(), chain: localChain()}
+	for _, screening := range []invoice.Screening{invoice.ScreeningRejected, ""} {
+		p := invoice.Payment{Transfer: invoice.Transfer{Amount: s.invoice.Amount}, Status: invoice.Confirmed, Screening: screening}
+		if got := s.resultOfUnattributed(p).Claimable != nil; got != (screening == "") {
+			t.Errorf("%q can be claimed: %v", screening, got)
 		}
 	}
 }

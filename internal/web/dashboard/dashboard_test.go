@@ -2,19 +2,28 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/identity"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -203,5 +212,136 @@ func TestCallbackLimit(t *testing.T) {
 		if err := d.endProvider(httptest.NewRecorder(), r); (err != nil) != (n == 2*SignInsOfClient) {
 			t.Errorf("answer %d: %v", n+1, err)
 		}
+	}
+}
+
+// TestDaysOfZones checks in every zone that the days of filters follow each other without a gap, and
+// that each day contains its begin.
+func TestDaysOfZones(t *testing.T) {
+	t.Parallel()
+	zones := []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Pacific/Apia", "Africa/Cairo", "America/Santiago"}
+	rapid.Check(t, func(t *rapid.T) {
+		zone, ok := invoice.ParseTimezone(rapid.SampledFrom(zones).Draw(t, "zone"))
+		if !ok {
+			t.Fatal("a zone is not known")
+		}
+		date := time.Unix(rapid.Int64Range(0, 4_000_000_000).Draw(t, "at"), 0).UTC()
+		day, next := date.Format(time.DateOnly), date.AddDate(0, 0, 1).Format(time.DateOnly)
+		if diff := cmp.Diff(dayText(next, false, zone), dayText(day, true, zone)); diff != "" {
+			t.Fatalf("%s ends where %s does not begin (-begin +end):\n%s", day, next, diff)
+		}
+		at, err := strconv.ParseInt(dayText(day, false, zone), 10, 64)
+		expect.OK(t, err)
+		if first := time.Unix(at, 0).In(zone).Format(time.DateOnly); first < day || time.Unix(at-1, 0).In(zone).Format(time.DateOnly) >= day {
+			t.Fatalf("%s begins on %s", day, first)
+		}
+	})
+	if got := dayText("tomorrow", true, time.UTC); got != "tomorrow" {
+		t.Errorf("a text that is no day becomes %q", got)
+	}
+}
+
+// TestAmounts writes amounts in the person's language. Sums are rounded to cents, and fees to a unit of their size, and
+// have their exact amount as title.
+func TestAmounts(t *testing.T) {
+	t.Parallel()
+	const decimals = 6
+	in := func(language string) *visit {
+		return &visit{text: texts().Named(language), chains: map[string]chain.Chain{"base": {Key: "base"}}}
+	}
+	element := func(value, title, shown string) template.HTML {
+		if title != "" {
+			title = ` title="` + title + `"`
+		}
+		return template.HTML(`<span class="money"><data value="` + value + `"` + title + `>` + shown + `</span>`)
+	}
+	places := decimals
+	for what, c := range map[string]struct{ got, want template.HTML }{
+		"exact":              {in("en").exact("11900519", &places, "USDC"), element("11.900519", "", "11.900519</data> USDC")},
+		"exact, German":      {in("de").exact("11900519", &places, "USDC"), element("11.900519", "", "11,900519</data> USDC")},
+		"total":              {in("de").total("1234567890519", &places, "USDC"), element("1234567.890519", "1.234.567,890519", "1.234.567,89</data> USDC")},
+		"total, rounded up":  {in("en").total("11995000", &places, "USDC"), element("11.995", "11.995", "12.00</data> USDC")},
+		"total, negative":    {in("en").total("-11995000", &places, "USDC"), element("-11.995", "-11.995", "-12.00</data> USDC")},
+		"total of cents":     {in("en").total("11900000", &places, "USDC"), element("11.90", "", "11.90</data> USDC")},
+		"total, very little": {in("en").total("519", &places, "USDC"), element("0.000519", "", "0.000519</data> USDC")},
+		"total, nothing":     {in("en").total("0", &places, "USDC"), element("0.00", "", "0.00</data> USDC")},
+		"unknown decimals":   {in("en").exact("11900519", nil, "<USDC>"), "11900519 &lt;USDC&gt;"},
+		"fee in gwei":        {in("en").coins("123456789000000", 18, "base"), element("123456.789", "123,456.789", "123,456.79</data> gwei")},
+		"fee of gwei":        {in("fr").coins("999999", 9, "base"), element("999999", "", in("fr").text.Number("999999")+"</data> gwei")},
+		"fee in ether":       {in("en").coins("12345678901", 9, "base"), element("12.345678901", "12.345678901", "12.345679</data> ETH")},
+		"no fee":             {in("en").coins("0", 18, "base"), element("0.00", "", "0.00</data> ETH")},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %s, want %s", what, c.got, c.want)
+		}
+	}
+}
+
+// TestShort leaves out the middle of hashes and the end of ids.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"0x00000000000000000000000000000000000000a1": "0x000000…0000a1", "inv_06h0ebs5n1ta58e5ybdcx6k614": "inv_06h0ebs5n1ta…", "0x1234": "0x1234",
+	} {
+		if got := short(text); got != want {
+			t.Errorf("%s is shortened to %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestListsContinueAfterARestore reads a list with a cursor from before a restore.
+func TestListsContinueAfterARestore(t *testing.T) {
+	t.Parallel()
+	s := service{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cursor := r.URL.Query().Get("cursor"); cursor != "new" {
+			w.WriteHeader(http.StatusGone)
+			_, _ = fmt.Fprintf(w, `{"code":"cursor_gone","after":"new","detail":%q}`, cursor)
+			return
+		}
+		_, _ = w.Write([]byte(`{"events":[{"merchantId":"acme"}]}`))
+	})}
+	var list apitypes.EventList
+	if err := s.get(t.Context(), "/api/events", url.Values{"cursor": {"old"}}, &list); err != nil || len(list.Events) != 1 {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	if err := s.get(t.Context(), "/api/events", url.Values{"after": {"old"}}, &list); err == nil {
+		t.Error("without a cursor there is no error")
+	}
+}
+
+// TestStreamsAreShared opens as many streams of one merchant as permitted, with many keys. The people
+// of other merchants and of the operator get theirs, and closed streams are free again.
+func TestStreamsAreShared(t *testing.T) {
+	t.Parallel()
+	l := newLiveStreams(nil, time.Now)
+	// open opens streams of a merchant, and returns how many it got.
+	open := func(merchantID string) (all []access.Principal) {
+		for key := range 100 {
+			p := access.Principal{MerchantID: merchantID, KeyID: fmt.Sprint("key_", merchantID, key)}
+			for {
+				err := l.join(p)
+				if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.RetryAfter == "60" {
+					break
+				}
+				expect.OK(t, err)
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	acme := open("acme")
+	if len(acme) != MaxStreams/2 {
+		t.Errorf("one merchant has %d streams, want %d", len(acme), MaxStreams/2)
+	}
+	for _, other := range []string{"globex", "", "initech"} {
+		if n := len(open(other)); n < StreamsOfKey {
+			t.Errorf("%q gets %d streams, want at least those of a person", other, n)
+		}
+	}
+	for _, p := range acme {
+		l.leave(p, nil)
+	}
+	if n := len(open("acme")); n < MaxStreams/4 {
+		t.Errorf("after it closed its streams, the merchant gets %d", n)
 	}
 }

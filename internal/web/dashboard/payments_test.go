@@ -2,6 +2,9 @@ package dashboard_test
 
 import (
 	"encoding/csv"
+	"errors"
+	"fmt"
+	"math/big"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,7 +13,11 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // TestPayments lists, filters and exports payments.
@@ -141,4 +148,149 @@ func TestRefunds(t *testing.T) {
 	finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"to": {strings.ToLower(payments.Payments[0].From)}, "amount": {"0.10"}}).want(t, http.StatusOK, "Pending")
 	finance.post("/dashboard/confirm", url.Values{"key": {finance.key}}).want(t, http.StatusOK)
 	finance.submit(refused, path+"/refund", nil).want(t, http.StatusOK, "0.10 USDC", "Pending")
+}
+
+// TestSavedFilters saves a filter, uses it, and removes it. Others do not see it.
+func TestSavedFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria, other := w.person("acme", access.Finance), w.person("acme", access.Finance)
+	page := maria.get("/dashboard/invoices?status=open&reference=a%26b").want(t, http.StatusOK, "Keep this filter")
+	kept := maria.submit(page, "/dashboard/filters/save", url.Values{"name": {" Mine <b> "}}).want(t, http.StatusOK, "Remove “Mine <b>”")
+	if kept.path != "/dashboard/invoices?reference=a%26b&status=open" {
+		t.Errorf("the filter leads to %s", kept.path)
+	}
+	page = maria.get("/dashboard/invoices").want(t, http.StatusOK, "Mine <b>")
+	if links := strings.Join(page.links(), " "); !strings.Contains(links, kept.path) {
+		t.Errorf("the list has the links %s", links)
+	}
+	if words := maria.get("/dashboard/payments").words() + other.get("/dashboard/invoices").words(); strings.Contains(words, "Mine") {
+		t.Error("another list or person has the filter")
+	}
+	other.post("/dashboard/filters/remove", url.Values{"list": {"/dashboard/invoices"}, "name": {"Mine <b>"}})
+	kept = maria.get(kept.path).want(t, http.StatusOK, "Remove “Mine <b>”")
+	if page := maria.submit(kept, "/dashboard/filters/remove", nil).want(t, http.StatusOK); strings.Contains(page.words(), "Mine") {
+		t.Error("the filter was not removed")
+	}
+	operator := w.operator.get("/dashboard/payments?merchantId=acme&show=counted")
+	if got := w.operator.submit(operator, "/dashboard/filters/save?merchantId=acme", url.Values{"name": {"Counted"}}).want(t, http.StatusOK); got.path != "/dashboard/payments?merchantId=acme&show=counted" {
+		t.Errorf("the operator's filter leads to %s", got.path)
+	}
+}
+
+// TestRefusedFilters tries to save filters without a name, of an unknown list, with unknown
+// parameters, and more than permitted.
+func TestRefusedFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	const list = "/dashboard/invoices"
+	save := func(list, name, query string) answer {
+		return maria.post("/dashboard/filters/save", url.Values{"list": {list}, "name": {name}, "query": {query}})
+	}
+	save(list, "  ", "status=open").want(t, http.StatusBadRequest, "A name has 1 to 60 characters.")
+	save(list, strings.Repeat("é", 61), "status=open").want(t, http.StatusBadRequest, "A name has 1 to 60 characters.")
+	save(list, "none", "unknown=1&cursor=x").want(t, http.StatusBadRequest, "Choose a filter first.")
+	save("/api/keys", "keys", "status=open").want(t, http.StatusBadRequest)
+	if got := save(list, "x", "status=open&next=//evil.example"); got.path != list+"?status=open" {
+		t.Errorf("the filter leads to %s", got.path)
+	}
+	for i := range access.MaxSavedFilters - 1 {
+		save(list, fmt.Sprint(i), "status=open").want(t, http.StatusOK)
+	}
+	save(list, "x", "status=paid").want(t, http.StatusOK, "Remove “x”")
+	save(list, "one more", "status=open").want(t, http.StatusConflict, "You have 20 filters")
+	save("/dashboard/refunds", "of another list", "status=seen")
+}
+
+// TestStatement compares the statement of a month with the exports, to the minor unit.
+func TestStatement(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	w.paid(nil)
+	w.invoice("acme", member{"amount": "1000001"})
+	void := w.invoice("acme", member{"amount": "2000000"})
+	w.operator.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
+	draft := w.invoice("acme", member{"amount": "8000000", "draft": true})
+	w.operator.api("POST", "/api/invoices/"+draft.ID+"/void", nil, nil) // it was never issued
+	opened := w.invoice("acme", member{"amount": "3000000", "draft": true})
+	w.operator.api("POST", "/api/invoices/"+opened.ID+"/finalize", nil, nil)
+	w.invoice("acme", member{"amount": "7000000", "draft": true})
+	w.payment("777") // of no invoice
+
+	month := w.now().UTC().Format("2006-01")
+	page := maria.get("/dashboard/statement").want(t, http.StatusOK, "acme", "not over", "Invoiced 10.90 USDC", "Canceled (void) 2.00 USDC",
+		"Owed after 4.00 USDC", "Received (1)", "Month before")
+	if !strings.Contains(page.body, `title="10.900001"`) {
+		t.Error("the exact sum is no title")
+	}
+	if strings.Contains(page.words(), "Month after") {
+		t.Error("the present month leads to a later one")
+	}
+	var answer apitypes.StatementResponse
+	maria.api("GET", "/api/reports/statement?month="+month, nil, &answer)
+	if len(answer.Statement.Lines) != 1 {
+		t.Fatalf("the statement is %+v", answer.Statement)
+	}
+	l := answer.Statement.Lines[0]
+	file := maria.get("/dashboard/payments.csv?show=counted")
+	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	expect.OK(t, err)
+	var received big.Int
+	for _, row := range rows[1:] {
+		amount, _ := new(big.Int).SetString(row[7], 10)
+		received.Add(&received, amount)
+	}
+	if l.Received != received.String() || l.Held != l.Received || l.Settled != "4900000" || l.Opening != "0" || l.HeldBefore != "0" || l.Canceled != "2000000" {
+		t.Errorf("the export adds up to %s, the statement is %+v", &received, l)
+	}
+	table := maria.get("/dashboard/statement.csv?month=" + month)
+	if rows, err := csv.NewReader(strings.NewReader(table.body)).ReadAll(); err != nil || len(rows) != 2 || rows[1][10] != l.Closing || rows[1][12] != l.Received {
+		t.Errorf("the table is %s, %v", table.body, err)
+	}
+	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "1 Jan 2001 – 31 Jan 2001 (UTC)", "Nothing was found")
+	for _, wrong := range []string{"2999-01", "2026-13", "x", "2026-1"} {
+		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "Month must")
+	}
+	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was found")
+}
+
+// TestStatementFees shows each merchant its share of a transaction for several.
+func TestStatementFees(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	maria := w.person("acme", access.Finance)
+	page := maria.get("/dashboard/statement").want(t, http.StatusOK)
+	if strings.Contains(page.words(), "Network fees") {
+		t.Error("there are fees before there was a transaction")
+	}
+	w.record(1_000_000_001, "acme", "globex", "globex")
+	maria.get("/dashboard/statement").want(t, http.StatusOK, "recording invoices on chain (1) 0.333333 ETH")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "recording invoices on chain (2) 0.666667 ETH")
+	month := w.now().UTC().Format("2006-01")
+	if table := maria.get("/dashboard/statement.csv?table=fees&month=" + month); !strings.Contains(table.body, ",commitment,acme,1,333333333,0.333333333,") || strings.Contains(table.body, "globex") {
+		t.Errorf("the table is %q", table.body)
+	}
+}
+
+// record makes a transaction that records an invoice of each of the merchants, at a cost in gwei.
+func (w *world) record(cost int64, merchants ...string) {
+	w.t.Helper()
+	lease := db.WorkLease{Name: "writer:test", Holder: "test"}
+	_, err := w.store.AcquireWorkLease(w.t.Context(), lease, w.now(), w.now())
+	var intents []ledger.Intent
+	var ids []string
+	for i, merchant := range merchants {
+		inv := w.invoice(merchant, nil)
+		ids = append(ids, fmt.Sprint("int_", i))
+		intents = append(intents, ledger.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
+	}
+	tx := txmgr.ChainTx{ID: "ctx_1", ChainKey: house, Kind: txmgr.TxOpen, Status: txmgr.TxSent, CreatedAt: w.now()}
+	err = errors.Join(err,
+		w.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.InsertIntents(w.t.Context(), tx, intents) }),
+		txmgr.SaveChainTx(w.t.Context(), w.store, lease, tx, ids),
+		txmgr.SetTxStatus(w.t.Context(), w.store, lease, tx.ID, txmgr.TxMined, &ledger.TxCost{Gwei: cost, At: w.now()}))
+	expect.OK(w.t, err)
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // fast makes a second of the countdown take a tenth.
@@ -82,4 +84,86 @@ func TestExtraReceipt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestExtraLinkMakesOneInvoice presses the button, goes back and presses it again, and reloads the
+// page and presses it a third time. Another opening of the link makes another invoice.
+func TestExtraLinkMakesOneInvoice(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, bare, nil)
+	p := browsertest.Open(t, browsertest.Options{})
+	p.Go(s.link.URL)
+	pressed := func() (invoice string) {
+		t.Helper()
+		p.Await(`document.readyState === "complete" && document.querySelector("form[method=post] button")?.disabled === false`)
+		p.Press("Pay")
+		p.AwaitPath("/checkout/")
+		p.Eval(`location.pathname`, &invoice)
+		return invoice
+	}
+	first := pressed()
+	p.Back()
+	p.AwaitPath("/pay/")
+	if again := pressed(); again != first {
+		t.Errorf("after a step back the button leads to %s, want %s", again, first)
+	}
+	p.Back()
+	p.AwaitPath("/pay/")
+	p.Reload()
+	if again := pressed(); again != first {
+		t.Errorf("after a reload the button leads to %s, want %s", again, first)
+	}
+	p.Go(s.link.URL)
+	if other := pressed(); other == first {
+		t.Error("another opening of the link leads to the same invoice")
+	}
+}
+
+// TestExtraCopy copies the amount and the address, and selects the text if the page may not copy.
+func TestExtraCopy(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	p := browsertest.Open(t, browsertest.Options{})
+	p.Go(w.CheckoutURL(inv.ID))
+	var values []string
+	p.Eval(`[...document.querySelectorAll("#send [data-copy]")].map((b) => b.dataset.copy)`, &values)
+	if len(values) != 3 {
+		t.Fatalf("%q can be copied, want the amount, the address and the network", values)
+	}
+	p.Eval(`void Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: async (text) => { window.copied = text; } } })`, nil)
+	p.Eval(`document.querySelector("#send [data-copy]").click()`, nil)
+	p.Await(`window.copied === ` + quoted(values[0]) + ` && document.querySelector("#send [data-copy]").textContent === "Copied"`)
+	p.AwaitText("#notice", "Copied")
+	p.Await(`document.querySelector("#send [data-copy]").textContent === "Copy"`)
+
+	p.Eval(`void Object.defineProperty(navigator, "clipboard", { value: undefined })`, nil)
+	p.Eval(`document.querySelectorAll("#send [data-copy]")[1].click()`, nil)
+	p.Await(`getSelection().toString() === ` + quoted(values[1]) + ` && document.querySelectorAll("#send [data-copy]")[1].textContent === "Selected"`)
+}
+
+// TestExtraWithoutScripts sends by hand the payment that a page without scripts asks for.
+func TestExtraWithoutScripts(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
+	p.Go(w.CheckoutURL(inv.ID))
+	p.Await(`[...document.querySelectorAll(".values dt")].every((name) => name.getBoundingClientRect().width > 150)`) // one line
+	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), askedAmount(t, p), nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, w, inv.ID, "#status.state-paid")
+	p.Await(`document.querySelector("noscript meta[http-equiv=refresh]")`)
+	p.Reload()
+	p.AwaitText("#status", "Thank you.")
+}
+
+// askedAmount returns the amount of a plain transfer that the page asks for, in minor units.
+func askedAmount(t *testing.T, p *browsertest.Page) *big.Int {
+	t.Helper()
+	amount, err := invoice.ParseDecimal(p.Text("#send code"), 6)
+	expect.OK(t, err)
+	bytes := amount.Bytes()
+	return new(big.Int).SetBytes(bytes[:])
 }

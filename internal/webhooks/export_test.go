@@ -69,3 +69,18 @@ func SaveBreaker(ctx context.Context, s *db.DB, merchantID string, b Breaker) er
 		return saveBreakers(ctx, tx, []string{merchantID}, func(string) Breaker { return b }, "NOTHING")
 	})
 }
+
+// FewDeliveries is fewDeliveries.
+const FewDeliveries = fewDeliveries
+
+// EventsInParts lists events from the ones of their type, regardless of the number in the state.
+func EventsInParts(ctx context.Context, s *db.DB, f EventFilter) ([]EventRow, error) {
+	seqs, err := seqsInParts(ctx, s, f)
+	if err != nil {
+		return nil, err
+	}
+	return eventPage(ctx, s, f, seqs)
+}
+
+// Endpoints exports endpoints for its tests.
+var Endpoints = endpoints

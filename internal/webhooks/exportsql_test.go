@@ -1,4 +1,0 @@
-package webhooks
-
-// Endpoints exports endpoints for its tests.
-var Endpoints = endpoints
