@@ -189,11 +189,12 @@ func (o *order) suspect(all []transfer) *big.Int {
 	return sum
 }
 
-// seemsBack reports whether a transfer pays a lost order from the order's account. The service may not know that the
-// receiver is paid, and take it for a refund of what that has paid.
+// seemsBack reports whether a transfer pays a lost order, or a lost remainder of one, from the order's account. The
+// service may not know that the receiver is paid, and take it for a refund of what that has paid.
 func (o *order) seemsBack(t transfer) bool {
 	return t.chain == o.chain && t.from == o.wallet && slices.ContainsFunc(o.merchant.world.allOrders(), func(other *order) bool {
-		return other.lost && other.chain == t.chain && other.payTo() == t.to
+		kept, named := other.issued[t.amount.String()]
+		return (other.lost || named && !kept) && other.chain == t.chain && other.payTo() == t.to
 	})
 }
 
