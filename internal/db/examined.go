@@ -13,7 +13,7 @@ import (
 
 // MaxExamined is how many rows one statement of a list examines. A list with several filters reads the
 // index of one of them, and tests the rows for the others, so a page may end before it is full.
-const MaxExamined = 5000
+const MaxExamined = 2000
 
 var maxExamined = strconv.Itoa(MaxExamined)
 
