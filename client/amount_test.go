@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // amountErrors are the errors by their names in testdata/amounts.json.
@@ -29,9 +30,7 @@ type amountVector struct {
 // TestAmountVectors reads testdata/amounts.json, as the tests of the TypeScript client do.
 func TestAmountVectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/amounts.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var vectors struct{ Parse, Format []amountVector }
 	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors.Parse) == 0 || len(vectors.Format) == 0 {
 		t.Fatalf("%d and %d vectors, %v", len(vectors.Parse), len(vectors.Format), err)
@@ -54,9 +53,7 @@ func TestAmountsSurviveTheirText(t *testing.T) {
 		units := new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "units")).String()
 		decimals := rapid.IntRange(0, 77).Draw(t, "decimals")
 		text, err := client.FormatAmount(units, decimals, rapid.IntRange(0, 77).Draw(t, "minDecimals"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got, err := client.ParseAmount(text, decimals); err != nil || got != units {
 			t.Fatalf("%s with %d decimals is %q, and that is %q, %v", units, decimals, text, got, err)
 		}

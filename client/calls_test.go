@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // argument is the text argument of calls: an id, a position, an address.
@@ -89,9 +90,7 @@ func over(t *testing.T, transport http.RoundTripper, options ...client.Option) *
 	t.Helper()
 	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: transport}), client.WithClock(new(clock))}, options...)
 	c, err := client.New("http://service.example/pay", options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }
 
@@ -261,9 +260,7 @@ func TestLastResponse(t *testing.T) {
 		t.Fatalf("%v, %+v", err, seen)
 	}
 	c, _, _ = with(t, problem(429, apitypes.CodeRateLimited), answers(201, text, "X-Request-Id", "req_7", "Idempotency-Replayed", "true"))
-	if _, err := c.SubmitRefund(t.Context(), argument, apitypes.SubmitRefundRequest{}, client.WithOnResponse(func(r client.Response) { seen = append(seen, r) })); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(c.SubmitRefund(t.Context(), argument, apitypes.SubmitRefundRequest{}, client.WithOnResponse(func(r client.Response) { seen = append(seen, r) })))
 	got := c.LastResponse()
 	if got.Method != http.MethodPost || got.Path != "/api/refunds/"+argument+"/submissions" || got.Status != 201 || got.RequestID != "req_7" || !got.Replayed ||
 		got.Attempts != 2 || got.Header.Get("X-Request-Id") != "req_7" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
@@ -37,9 +38,7 @@ func serve(t testing.TB, h http.HandlerFunc, other ...bool) *client.Client {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }
 
@@ -47,9 +46,7 @@ func answer(t testing.TB, w http.ResponseWriter, status int, mediaType string, b
 	t.Helper()
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(body); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, json.NewEncoder(w).Encode(body))
 }
 
 func TestNew(t *testing.T) {
@@ -65,9 +62,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	c, err := client.New("https://h.example/pay/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, want := c.URL("/checkout/inv_1"), "https://h.example/pay/checkout/inv_1"; got != want {
 		t.Errorf("URL = %s, want %s", got, want)
 	}
@@ -90,9 +85,7 @@ func TestCreateInvoice(t *testing.T) {
 	} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			var got apitypes.CreateInvoiceRequest
-			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, json.NewDecoder(r.Body).Decode(&got))
 			if diff := cmp.Diff(asked, got); diff != "" || r.Method != http.MethodPost || r.URL.Path != "/api/invoices" || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s %v (-want +got):\n%s", r.Method, r.URL, r.Header, diff)
 			}
@@ -290,22 +283,16 @@ func TestListsAllPages(t *testing.T) {
 	})
 	var got []int64
 	for inv, err := range c.Invoices(t.Context(), client.InvoiceFilter{MerchantID: "acme", Status: apitypes.StatusPaid, PageSize: 2}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got = append(got, inv.CreatedAt)
 	}
 	for p, err := range c.Payments(t.Context(), client.PaymentFilter{MerchantID: "acme", ChainKey: "base", IncludePending: true, IncludeUnattributed: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if got = append(got, p.BlockNumber); p.BlockNumber == 1 {
 			break // no further page is requested
 		}
 	}
-	if diff := cmp.Diff([]int64{0, 0, 1, 1, 2, 2, 0, 1}, got); diff != "" {
-		t.Errorf("elements (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{0, 0, 1, 1, 2, 2, 0, 1}, got), "elements")
 	want := []string{
 		"/api/invoices?limit=2&merchantId=acme&status=paid",
 		"/api/invoices?cursor=1&limit=2&merchantId=acme&status=paid",
@@ -313,9 +300,7 @@ func TestListsAllPages(t *testing.T) {
 		"/api/payments?chainKey=base&include=pending%2Cunattributed&merchantId=acme",
 		"/api/payments?chainKey=base&cursor=1&include=pending%2Cunattributed&merchantId=acme",
 	}
-	if diff := cmp.Diff(want, queries); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, queries), "requests")
 }
 
 func TestListEndsAfterAnError(t *testing.T) {

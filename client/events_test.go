@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func record(n int) apitypes.EventRecord {
@@ -44,9 +45,7 @@ func TestEvents(t *testing.T) {
 	c, seen := follow(t, apitypes.EventList{Events: []apitypes.EventRecord{record(2)}, NextCursor: "c1"}, apitypes.EventList{Events: []apitypes.EventRecord{record(1)}})
 	var ids []string
 	for r, err := range c.Events(t.Context(), client.EventFilter{MerchantID: "acme", Type: apitypes.EventInvoicePaid, InvoiceID: "inv_1", Delivery: apitypes.WithFailed, PageSize: 1}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		ids = append(ids, r.ID())
 	}
 	if diff := cmp.Diff([]string{record(2).ID(), record(1).ID()}, ids); diff != "" || ids[0] == "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // exporting returns a client of a service with a handler.
@@ -25,9 +26,7 @@ func exporting(t *testing.T, h http.HandlerFunc) (*client.Client, *clock) {
 	t.Cleanup(server.Close)
 	k := new(clock)
 	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithClock(k), client.WithRandom(zeros{}), client.WithVersion("2026-11-22"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c, k
 }
 
@@ -40,9 +39,7 @@ func writeRows(t *testing.T, w http.ResponseWriter, first, second string) {
 		if _, err := io.WriteString(w, part); err != nil {
 			t.Error(err)
 		}
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, http.NewResponseController(w).Flush())
 	}
 }
 
@@ -242,9 +239,7 @@ func TestVersion(t *testing.T) {
 			options, want = append(options, client.WithVersion(version)), []string{version}
 		}
 		c, err := client.New(server.URL, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 			t.Error("an invoice was found")
 		}
@@ -256,9 +251,7 @@ func TestVersion(t *testing.T) {
 				t.Error("an event came")
 			}
 		}
-		if diff := cmp.Diff([][]string{want, want, want}, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", version, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([][]string{want, want, want}, got), "%q", version)
 	}
 }
 

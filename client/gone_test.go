@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // gone answers that the log cannot be continued from a position.
@@ -62,16 +63,12 @@ func TestEventsAfterARestore(t *testing.T) {
 	if diff := cmp.Diff([]string{"evt_1", "evt_2", "evt_3"}, ids(events)); diff != "" || err != nil {
 		t.Errorf("another caller, %v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"evt_1", "evt_2", "evt_3", "evt_4", "lost e1 D.", "evt_5", "at e5"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"evt_1", "evt_2", "evt_3", "evt_4", "lost e1 D.", "evt_5", "at e5"}, got), "")
 	var asked []string
 	for _, query := range e.queries {
 		asked = append(asked, query.Get("after"))
 	}
-	if diff := cmp.Diff([]string{"start", "c3", "d1", "d3", "d4", "e0", "e1", "start"}, asked); diff != "" {
-		t.Errorf("positions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"start", "c3", "d1", "d3", "d4", "e0", "e1", "start"}, asked), "positions")
 }
 
 // TestRecentEventsAreBounded restores a log further back than the client remembers.
@@ -82,9 +79,7 @@ func TestRecentEventsAreBounded(t *testing.T) {
 	}
 	c, _, _ := with(t, eventPage("c1", all...), gone("restored", "d0"), eventPage("d1", all...))
 	_, next, err := c.EventsAfter(t.Context(), client.EventFilter{}, client.AfterStart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	events, _, err := c.EventsAfter(t.Context(), client.EventFilter{}, next)
 	if diff := cmp.Diff([]string{"evt_0"}, ids(events)); diff != "" || err != nil {
 		t.Errorf("again, %v (-want +got):\n%s", err, diff)
@@ -103,9 +98,7 @@ func TestPositionsAreBounded(t *testing.T) {
 	}
 	c, _, _ := with(t, outcomes...)
 	for range followers {
-		if _, _, err := c.EventsAfter(t.Context(), client.EventFilter{}, client.AfterStart); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(c.EventsAfter(t.Context(), client.EventFilter{}, client.AfterStart))
 	}
 	for want, at := range []string{1: "c1", 2: "c0"} { // events before the first position are forgotten
 		if at == "" {
@@ -162,16 +155,12 @@ func TestStreamAfterARestore(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "c3 evt_3", "d4 evt_4", "lost e", "e5 evt_5", "error"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "c3 evt_3", "d4 evt_4", "lost e", "e5 evt_5", "error"}, got), "")
 	var asked []string
 	for _, query := range e.queries {
 		asked = append(asked, query.Get("after"))
 	}
-	if diff := cmp.Diff([]string{"start", "c3", "d", "d4", "e", "e5"}, asked); diff != "" {
-		t.Errorf("positions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"start", "c3", "d", "d4", "e", "e5"}, asked), "positions")
 }
 
 // TestDeliveriesAfterARestore has an event that happened again, and is then redelivered.
@@ -197,9 +186,7 @@ func TestDeliveriesAfterARestore(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"c1", "c2", "d2", "lost e0"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"c1", "c2", "d2", "lost e0"}, got), "")
 }
 
 // TestListAfterARestore has a list that begins again, and one with events that are sent again.
@@ -208,9 +195,7 @@ func TestListAfterARestore(t *testing.T) {
 		answers(http.StatusOK, `{"redelivered":2,"nextCursor":"c"}`), gone("restored", "d"), answers(http.StatusOK, `{"redelivered":1}`))
 	var got []string
 	for event, err := range c.Events(t.Context(), client.EventFilter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got = append(got, event.ID())
 	}
 	if diff := cmp.Diff([]string{"evt_5", "evt_4", "evt_6", "evt_1"}, got); diff != "" || e.queries[2].Get("cursor") != "d" {

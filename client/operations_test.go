@@ -8,6 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -31,9 +32,7 @@ func methodOf(operation string) string {
 // sdk/typescript has a test like this one.
 func TestEveryOperationHasAMethod(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	known := make(map[string]bool)
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestOperatorRequests sends the requests of the operator.
 func TestOperatorRequests(t *testing.T) {
 	var sent []string
 	status, err := json.Marshal(apitypes.ServiceStatus{Version: "v1", Stalled: []apitypes.StalledWork{}, Limits: []apitypes.LimitInForce{}, Chains: []apitypes.ChainStatus{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

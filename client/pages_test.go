@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // invoicePage answers with invoices of the numbers.
@@ -74,9 +75,7 @@ func TestPages(t *testing.T) {
 	customers, err3 := c.CustomersPage(ctx, client.CustomerFilter{}, "c")
 	links, err4 := c.PaymentLinksPage(ctx, client.PaymentLinkFilter{}, "c")
 	events, err5 := c.EventsPage(ctx, client.EventFilter{}, "c")
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err1, err2, err3, err4, err5))
 	got := []string{payments.NextCursor, refunds.NextCursor, customers.NextCursor, links.NextCursor, events.NextCursor, payments.Items[0].ID, refunds.Items[0].ID,
 		customers.Items[0].Customer, links.Items[0].URL, events.Items[0].ID()}
 	want := []string{"c1", "c2", "c3", "c4", "c5", "pay_1", "ref_1", "x", "http://service.example/pay/x", "evt_1"}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRefundRequests sends the requests about refunds, claims and reports.
@@ -62,17 +63,13 @@ func TestRefundRequests(t *testing.T) {
 		"chainKey=base&invoiceId=inv_1&limit=5&merchantId=acme&paymentId=pay_1&status=pending&txHash=0x2", "status=pending",
 		"merchantId=acme&paymentId=pay_1", "from=2026-11-01&groupBy=day&merchantId=acme&timezone=UTC&to=2026-12-01",
 	}
-	if diff := cmp.Diff(want, queries); diff != "" {
-		t.Errorf("queries (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, queries), "queries")
 	sent := []string{
 		`POST /api/payments/pay_1/refunds {"amount":"1"}`, `POST /api/payments/pay_1/refunds {"amount":"1"}`, "GET /api/refunds/ref_1",
 		"POST /api/refunds/ref_1/cancel", `POST /api/refunds/ref_1/approve {"to":"0x1"}`, "GET /api/refunds", "GET /api/payments/pay_1/refunds",
 		"GET /api/claims", "GET /api/reports/settlement",
 	}
-	if diff := cmp.Diff(sent, e.sent); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(sent, e.sent), "requests")
 }
 
 // TestInvoiceRequests sends the requests that change invoices, and those with filters.
@@ -90,9 +87,7 @@ func TestInvoiceRequests(t *testing.T) {
 	if _, err := c.VoidInvoice(t.Context(), "inv_1"); err != nil {
 		t.Error(err)
 	}
-	if err := c.DeleteInvoice(t.Context(), "inv_1"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, c.DeleteInvoice(t.Context(), "inv_1"))
 	at := time.Unix(7, 0)
 	for _, err := range c.Invoices(t.Context(), client.InvoiceFilter{
 		Reference: "order-1", Metadata: map[string]string{"a b": "c"}, Exception: apitypes.ExceptionLate, Amount: "1", To: "0x1", CreatedAfter: at, CreatedBefore: at,
@@ -116,16 +111,12 @@ func TestInvoiceRequests(t *testing.T) {
 		"amount=1&createdAfter=7&createdBefore=7&exception=late&metadata%5Ba+b%5D=c&reference=order-1&to=0x1",
 		"amount=5&confirmedAfter=7&confirmedBefore=7&from=0x3&invoiceId=inv_1&to=0x4&txHash=0x2",
 	}
-	if diff := cmp.Diff(want, queries); diff != "" {
-		t.Errorf("queries (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, queries), "queries")
 	sent := []string{
 		`PATCH /api/invoices/inv_1 {"amount":"2","reference":null}`, "POST /api/invoices/inv_1/finalize", "POST /api/invoices/inv_1/void", "DELETE /api/invoices/inv_1",
 		"GET /api/invoices", "GET /api/payments",
 	}
-	if diff := cmp.Diff(sent, e.sent); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(sent, e.sent), "requests")
 }
 
 // TestWritesThatAreRepeated loses the answers to a submission and an erasure. The retries have the same key.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // losing is a service that keeps connections. It carries out a write on a connection that was used before, and closes
@@ -25,11 +26,7 @@ type losing struct {
 
 func (l *losing) serve(t *testing.T, conn net.Conn) {
 	t.Helper()
-	defer func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, conn.Close()) }()
 	const missing = `{"status":404,"code":"not_found","detail":"D."}`
 	in := bufio.NewReader(conn)
 	for used := false; ; used = true {
@@ -93,9 +90,7 @@ func TestTransportDoesNotRepeat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			service := new(losing)
 			var served sync.WaitGroup
 			served.Go(func() {
@@ -109,17 +104,13 @@ func TestTransportDoesNotRepeat(t *testing.T) {
 			})
 			transport := new(http.Transport)
 			c, err := client.New("http://"+listener.Addr().String(), client.WithHTTPClient(&http.Client{Transport: transport}), client.WithClock(new(clock)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 				t.Error("an invoice was found")
 			}
 			err = call(t.Context(), c)
 			transport.CloseIdleConnections()
-			if err := listener.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, listener.Close())
 			served.Wait()
 			var broken *client.ConnectionError
 			if !errors.As(err, &broken) || broken.Unsent || service.writes != 1 {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // outcome is the outcome of a request: an error or a response.
@@ -112,9 +113,7 @@ func with(t *testing.T, outcomes ...outcome) (*client.Client, *exchanges, *clock
 	t.Helper()
 	e, k := &exchanges{outcomes: outcomes}, new(clock)
 	c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k), client.WithRandom(zeros{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c, e, k
 }
 
@@ -197,9 +196,7 @@ func TestDelays(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Status != 503 || !strings.Contains(err.Error(), "(4 attempts)") || len(e.sent) != 1+client.DefaultRetries {
 		t.Errorf("%v after %d requests", err, len(e.sent))
 	}
-	if diff := cmp.Diff([]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, k.waited); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, k.waited), "waits")
 
 	// Retry-After only lengthens a delay. 30 s is the longest accepted one.
 	date := time.Unix(1_700_000_007, 0).UTC().Format(http.TimeFormat)
@@ -219,9 +216,7 @@ func TestJitter(t *testing.T) {
 		e, k := &exchanges{outcomes: []outcome{breaks(errReset), breaks(errReset)}}, new(clock)
 		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k),
 			client.WithRandom(rand.Reader), client.WithRetries(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 			t.Fatal("no error")
 		}
@@ -236,9 +231,7 @@ func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exchanges{outcomes: []outcome{{hangs: true}, {hangs: true}, {hangs: true}, {hangs: true}}}
 		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		start := time.Now()
 		if _, err := c.Invoice(t.Context(), "inv_1"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
@@ -336,9 +329,7 @@ func TestMustEnv(t *testing.T) {
 func TestNoRandomness(t *testing.T) {
 	e := new(exchanges)
 	c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(bytes.NewReader(nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err == nil || len(e.sent) != 0 {
 		t.Errorf("%v after %d requests", err, len(e.sent))
 	}

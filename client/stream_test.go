@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestStreamEvents has a stream that breaks in the middle of a message, a service that is
@@ -31,20 +32,14 @@ func TestStreamEvents(t *testing.T) {
 		}
 		got = append(got, event.Position+" "+event.Event.ID)
 	}
-	if diff := cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "client: GET /api/events/stream: answered 401 unauthorized: D. (2 attempts)"}, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"c1 evt_1", "c2 evt_2", "client: GET /api/events/stream: answered 401 unauthorized: D. (2 attempts)"}, got), "events")
 	var after []string
 	for _, query := range e.queries {
 		after = append(after, query.Get("merchantId")+" "+query.Get("after"))
 	}
-	if diff := cmp.Diff([]string{"acme end", "acme c1", "acme c1", "acme c1", "acme c2"}, after); diff != "" {
-		t.Errorf("positions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"acme end", "acme c1", "acme c1", "acme c1", "acme c2"}, after), "positions")
 	want := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 500 * time.Millisecond}
-	if diff := cmp.Diff(want, k.waited); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, k.waited), "waits")
 }
 
 // TestSilentStream has a stream that is silent for longer than the service ever is.
@@ -52,9 +47,7 @@ func TestSilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exchanges{outcomes: []outcome{{hangs: true}, problem(404, apitypes.CodeNotFound)}}
 		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(zeros{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		start := time.Now()
 		for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
 			if refused := (*client.Error)(nil); !errors.As(err, &refused) {

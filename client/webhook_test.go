@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestWebhook(t *testing.T) {
@@ -59,9 +60,7 @@ func TestWebhook(t *testing.T) {
 	if got, err := c.PingWebhook(t.Context(), "acme"); !cmp.Equal(got, ping) || err != nil {
 		t.Errorf("ping: %+v, %v", got, err)
 	}
-	if err := c.DropWebhookSecret(t.Context(), "acme"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, c.DropWebhookSecret(t.Context(), "acme"))
 	if _, err := c.Webhook(t.Context(), "bean"); err == nil {
 		t.Error("another merchant's endpoint is taken")
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -72,9 +73,7 @@ func TestWebhookHandlerDispatches(t *testing.T) {
 		"invoice.created inv_1 dlv_1", "invoice.paid inv_2 dlv_1", "invoice.expired inv_3 dlv_1", "payment.received pay_1 dlv_1",
 		"payment.refunded ref_1 dlv_1", "payment.unattributed pay_2 dlv_1", "webhook.ping other evt_1 dlv_1",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "calls")
 }
 
 func TestWebhookHandlerAnswers(t *testing.T) {
@@ -129,9 +128,7 @@ func TestMustWebhookHandler(t *testing.T) {
 // TestWebhookHandlerKnowsAllEvents compares the functions with the webhooks of openapi.yaml.
 func TestWebhookHandlerKnowsAllEvents(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	handler := reflect.TypeFor[client.WebhookHandler]()
 	for typ := range doc.Webhooks {
 		name := ""

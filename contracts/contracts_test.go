@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/internal/bindgen"
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // world is a separate chain for each test, with the registry and the test token.
@@ -52,14 +53,8 @@ func newFixedWorld(t testing.TB) *world {
 func startWorld(t testing.TB, conf devchain.Config) *world {
 	t.Helper()
 	chain, err := devchain.Start(t.Context(), conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := chain.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.NoError(t, chain.Close()) })
 	return &world{
 		TB: t, Chain: chain,
 		registry: contracts.NewInvoiceRegistry(), token: contracts.NewTestUSDC(),
@@ -100,9 +95,7 @@ func (w *world) now() uint64 {
 
 func (w *world) must(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.OK(w, err)
 }
 
 // transact sends a call, seals it and returns its receipt, whether it succeeded or failed.

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -46,9 +47,7 @@ func TestDepositAddress(t *testing.T) {
 // TestDepositDocs expects docs/deposits.md to have the vectors and the hashes of the code.
 func TestDepositDocs(t *testing.T) {
 	text, err := os.ReadFile(testdeps.Repo("docs/deposits.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	rows := []string{
 		fmt.Sprintf("| `DepositFactory` | `%s` |", contracts.DepositFactoryCodeHash),
 		fmt.Sprintf("| its `implementation()` | `%s` |", contracts.DepositCodeHash),

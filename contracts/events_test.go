@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestTopicsAreTheContracts(t *testing.T) {
@@ -62,9 +63,7 @@ func TestParseSwept(t *testing.T) {
 
 func TestParsePaid(t *testing.T) {
 	paid, err := contracts.ParsePaid(paidLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	address := func(n int64) common.Address { return common.BigToAddress(big.NewInt(n)) }
 	if paid.ID != (common.Hash{1}) || paid.Payer != address(2) || paid.Merchant != address(3) ||
 		paid.Token != address(4) || paid.Amount.Int64() != 5 {

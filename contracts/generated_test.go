@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/contracts/internal/bindgen"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraArtifactsAreFresh recomputes the digest that compile.mjs writes into each artifact.
@@ -18,21 +19,15 @@ func TestExtraArtifactsAreFresh(t *testing.T) {
 	paths := []string{"compile.mjs", "package-lock.json"}
 	for _, pattern := range []string{"src/*.sol", "test/mocks/*.sol"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		paths = append(paths, found...)
 	}
 	slices.Sort(paths)
 	digest, sources := sha256.New(), 0
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.Success(t)(fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw))
 		if strings.HasSuffix(path, ".sol") {
 			sources++
 		}
@@ -40,17 +35,13 @@ func TestExtraArtifactsAreFresh(t *testing.T) {
 	want := hex.EncodeToString(digest.Sum(nil))
 
 	artifacts, err := filepath.Glob("artifacts/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(artifacts) != sources {
 		t.Errorf("%d artifacts for %d sources: run make generate", len(artifacts), sources)
 	}
 	for _, path := range artifacts {
 		artifact, err := bindgen.Read("artifacts", strings.TrimSuffix(filepath.Base(path), ".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if artifact.Inputs != want {
 			t.Errorf("%s was compiled from other sources: run make generate", path)
 		}
@@ -60,13 +51,9 @@ func TestExtraArtifactsAreFresh(t *testing.T) {
 func TestExtraBindingsAreFresh(t *testing.T) {
 	for _, bindings := range bindgen.Packages {
 		want, err := bindings.Generate("artifacts")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got, err := os.ReadFile(bindings.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if string(got) != want {
 			t.Errorf("%s is not what the artifacts give: run make generate", bindings.File)
 		}

@@ -13,9 +13,7 @@ import (
 
 func TestIDIsTheContracts(t *testing.T) {
 	w := newWorld(t)
-	bytesOf := func(r *rapid.T, n int, label string) []byte {
-		return rapid.SliceOfN(rapid.Byte(), n, n).Draw(r, label)
-	}
+	bytesOf := func(r *rapid.T, n int, label string) []byte { return rapid.SliceOfN(rapid.Byte(), n, n).Draw(r, label) }
 	rapid.Check(t, func(r *rapid.T) {
 		terms := contracts.Terms{
 			Merchant:  common.BytesToAddress(bytesOf(r, 20, "merchant")),

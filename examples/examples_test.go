@@ -60,9 +60,7 @@ func TestExtraReadmeProgram(t *testing.T) {
 // TestExtraQuickstart runs the script of the quickstart.
 func TestExtraQuickstart(t *testing.T) {
 	t.Parallel()
-	if _, err := testdeps.Program(t.Context(), "examples", "curl"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(testdeps.Program(t.Context(), "examples", "curl"))
 	cmd := exec.CommandContext(t.Context(), "sh", "examples/quickstart/run.sh")
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())

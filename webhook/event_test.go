@@ -10,22 +10,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
 func TestParseEvent(t *testing.T) {
 	body := `{"id":"evt_1","type":"invoice.paid","createdAt":1700000000,"new":[1],"data": {"amount":"18446744073709551616"}}`
 	got, err := webhook.ParseEvent([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := webhook.Event{
 		ID: "evt_1", Type: webhook.InvoicePaid, CreatedAt: 1_700_000_000,
 		Data: json.RawMessage(`{"amount":"18446744073709551616"}`),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("event (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "event")
 }
 
 // eventVectors are bodies of deliveries. The tests of the TypeScript client use them, too.
@@ -36,9 +33,7 @@ func eventVectors(t *testing.T) (vectors []struct {
 }) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/events.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors) < 40 {
 		t.Fatalf("%d vectors, %v", len(vectors), err)
 	}

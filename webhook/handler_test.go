@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -167,9 +168,7 @@ func TestHandlerLookupAndHeader(t *testing.T) {
 	v := webhook.Verifier{
 		Secrets: []string{"unused"},
 		Header:  webhook.HeaderProviderSignature,
-		Lookup: func(r *http.Request) ([]string, error) {
-			return []string{"secret of " + r.URL.Path, "old"}, nil
-		},
+		Lookup:  func(r *http.Request) ([]string, error) { return []string{"secret of " + r.URL.Path, "old"}, nil },
 	}
 	for key, want := range map[string]int{"secret of /hooks": 204, "old": 204, "unused": 401} {
 		w, _ := serve(t, v, strings.NewReader("{}"), webhook.Sign(key, at, []byte("{}")))
@@ -204,9 +203,7 @@ func TestHandlerLookupFails(t *testing.T) {
 func TestHandlerOverHTTP(t *testing.T) {
 	event := webhook.Event{ID: "evt_1", Type: webhook.InvoicePaid, CreatedAt: 1, Data: json.RawMessage(`{"invoice":{}}`)}
 	body, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	server := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		read, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -216,26 +213,18 @@ func TestHandlerOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(event, got); diff != "" {
-			t.Errorf("event (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(event, got), "event")
 		w.WriteHeader(http.StatusNoContent)
 	})))
 	defer server.Close()
 	for key, want := range map[string]int{secret: http.StatusNoContent, "other": http.StatusUnauthorized} {
 		// The reader has no known length, so the request is chunked.
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(bytes.NewReader(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		r.Header.Set(webhook.HeaderSignature, webhook.Sign(key, time.Now(), body))
 		response, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
+		expect.NoError(t, response.Body.Close())
 		if response.StatusCode != want {
 			t.Errorf("signed with %q: answered %d, want %d", key, response.StatusCode, want)
 		}

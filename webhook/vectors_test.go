@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -45,13 +46,9 @@ func (v vector) header() string {
 func readVectors(t testing.TB) vectors {
 	t.Helper()
 	text, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all vectors
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(text, &all))
 	return all
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/client/x402"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // facilitator answers like the service, with answers that the test chooses.
@@ -50,9 +51,7 @@ func newFacilitator(t *testing.T) *facilitator {
 			n := int(f.settled.Add(1))
 			answer = f.settle[min(n, len(f.settle))-1]
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewEncoder(w).Encode(answer))
 	}))
 	t.Cleanup(f.Close)
 	return f
@@ -64,16 +63,12 @@ var price = x402.Price{Amount: "10000", Description: "A forecast"}
 func (f *facilitator) shop(t *testing.T, next http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	quittance, err := client.New(f.URL, client.WithKey("key"), client.WithRetries(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	charge, err := x402.New(x402.Config{
 		Client: quittance, Network: "eip155:1337", Asset: "0x00000000000000000000000000000000000000a1", PayTo: "0x00000000000000000000000000000000000000b2",
 		Name: "USD Coin", Version: "2", MaxResponse: 1000, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	s := httptest.NewServer(charge.Handler(price, next))
 	t.Cleanup(s.Close)
 	return s
@@ -89,23 +84,15 @@ type answer struct {
 func get(t *testing.T, url, payment string) (a answer, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if payment != "" {
 		r.Header.Set(x402.HeaderSignature, payment)
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, response.Body.Close())
 	return answer{response.StatusCode, response.Header}, string(text)
 }
 
@@ -113,9 +100,7 @@ func get(t *testing.T, url, payment string) (a answer, body string) {
 func message[T any](t *testing.T, response answer, header string) (v T) {
 	t.Helper()
 	text, err := base64.StdEncoding.DecodeString(response.Header.Get(header))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := json.Unmarshal(text, &v); err != nil {
 		t.Fatalf("%s: %v in %q", header, err, text)
 	}
@@ -143,9 +128,7 @@ func payment(t *testing.T, url string, change func(*apitypes.X402PaymentPayload)
 		change(&p)
 	}
 	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return base64.StdEncoding.EncodeToString(text)
 }
 
@@ -278,9 +261,7 @@ func TestConfig(t *testing.T) {
 		t.Error("a configuration without a client is accepted")
 	}
 	quittance, err := client.New("http://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := x402.New(x402.Config{Client: quittance, Network: "eip155:1", Asset: "0x", PayTo: "0x", Name: "USD Coin"}); err == nil || !strings.Contains(err.Error(), "Version") {
 		t.Errorf("a configuration without a version: %v", err)
 	}

@@ -74,9 +74,7 @@ func TestAudit(t *testing.T) {
 
 	raw := dbtest.SQL(t, url)
 	for _, statement := range []string{"DROP TRIGGER audit_entries_delete", "DELETE FROM audit_entries WHERE seq = 1"} {
-		if _, err := raw.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(raw.ExecContext(t.Context(), statement))
 	}
 	if _, errs := command(1, "verify"); !strings.Contains(errs, "entry 1 of the audit log was removed") {
 		t.Errorf("an entry was removed: %s", errs)

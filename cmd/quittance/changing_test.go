@@ -383,9 +383,7 @@ func newChangingService(t *testing.T, database string, replicas int, secrets *ch
 func hexKey(t *testing.T) string {
 	t.Helper()
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(rand.Read(key))
 	return fmt.Sprintf("%x", key)
 }
 
@@ -494,9 +492,7 @@ func TestExtraChangeEverySetting(t *testing.T) {
 				}
 				s.checkAll(t)
 				for _, r := range s.replicas {
-					if err := r.end(); err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, r.end())
 				}
 			})
 		}

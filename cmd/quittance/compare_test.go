@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // serveLists serves a state and lists of one element a page, as a service does. It accepts only reads with the key.
@@ -41,9 +42,7 @@ func serveLists(t *testing.T, status apitypes.ServiceStatus, invoices []apitypes
 			body = apitypes.RefundList{Refunds: refunds[at : at+1], NextCursor: next}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(body); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewEncoder(w).Encode(body))
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

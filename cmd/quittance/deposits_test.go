@@ -254,9 +254,7 @@ func otherChain(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var call struct{ ID json.RawMessage }
-		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewDecoder(r.Body).Decode(&call))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, call.ID)
 	}))
@@ -271,9 +269,7 @@ func TestDepositsInCall(t *testing.T) {
 		MerchantAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", Token: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := json.NewEncoder(w).Encode(terms); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewEncoder(w).Encode(terms))
 	}))
 	t.Cleanup(server.Close)
 	args := append([]string{"deposits", "call", "--url", server.URL, "--json"}, slices.Repeat([]string{"inv_1"}, maxDepositsInCall)...)

@@ -80,9 +80,7 @@ func paste(t *testing.T, lines string) string {
 // TestExtraDevGuide pastes the commands that the program prints.
 func TestExtraDevGuide(t *testing.T) {
 	for _, program := range []string{"curl", "openssl"} {
-		if _, err := testdeps.Program(t.Context(), "cmd/quittance", program); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(testdeps.Program(t.Context(), "cmd/quittance", program))
 	}
 	text := startDev(t, "--data", t.TempDir(), "--block-time", "10m")
 	for title, want := range map[string]string{
@@ -197,9 +195,7 @@ func TestDevRPCListen(t *testing.T) {
 			for key, err := range operator.Keys(t.Context(), dev.MerchantID) {
 				expect.OK(t, err)
 				if i == 1 {
-					if err := operator.RevokeKey(t.Context(), key.ID); err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, operator.RevokeKey(t.Context(), key.ID))
 				}
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
@@ -55,9 +56,7 @@ func service(t *testing.T, answers map[string]any) (url string, asked *[]string)
 			w.Header().Set("Location", "/api/invoices/"+made.ID)
 			w.WriteHeader(http.StatusCreated)
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewEncoder(w).Encode(answer))
 	})))
 	t.Cleanup(server.Close)
 	return server.URL, asked

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // sampleInvoice returns an invoice of 4.90 USDC.
@@ -96,9 +97,7 @@ func TestErrorsNameFlags(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusBadRequest)
-		if err := json.NewEncoder(w).Encode(problem); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewEncoder(w).Encode(problem))
 	}))
 	t.Cleanup(server.Close)
 	create := []string{"invoices", "create", "--amount", "1", "--chain", "base", "--item", "Coffee=1"}

@@ -44,11 +44,7 @@ func configure(t *testing.T, listen, folder string) string {
 func TestPortTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	expect.OK(t, err)
-	defer func() {
-		if err := taken.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, taken.Close()) }()
 	addr, dir := taken.Addr().String(), t.TempDir()
 	file := configure(t, addr, dir+"/sub")
 	for _, args := range [][]string{{"dev", "--data", dir + "/sub", "--listen", addr}, {"serve", "--config", file}} {

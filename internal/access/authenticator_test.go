@@ -33,9 +33,7 @@ func TestAuthenticate(t *testing.T) {
 		acme, acmeKey := w.create("acme", access.Read)
 		_, operatorKey := w.create("", access.Admin)
 		revoked, revokedKey := w.create("acme", access.Read)
-		if _, err := w.Revoke(ctx, access.Open(), revoked.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Revoke(ctx, access.Open(), revoked.ID))
 		_, expiring, err := w.Create(ctx, access.Open(), access.KeyRequest{Name: "test", Scopes: access.Read, ExpiresAt: w.now().Add(time.Hour)})
 		expect.OK(t, err)
 		a, _ := w.replica()
@@ -129,18 +127,14 @@ func TestRevocationIsFelt(t *testing.T) {
 		two, _ := w.replica()
 		for range 100 {
 			for _, a := range []*access.Authenticator{one, two} {
-				if _, err := a.Authenticate(t.Context(), key); err != nil {
-					t.Fatal(err)
-				}
+				expect.Success(t)(a.Authenticate(t.Context(), key))
 			}
 			w.pass(time.Millisecond)
 		}
 		if reads.keys.Load() != 1 || reads.versions.Load() != 1 {
 			t.Errorf("in 100 ms the key was read %d times, and the version %d times; want once", reads.keys.Load(), reads.versions.Load())
 		}
-		if _, err := w.Revoke(t.Context(), access.Open(), record.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Revoke(t.Context(), access.Open(), record.ID))
 		w.pass(time.Second)
 		for n, a := range []*access.Authenticator{one, two} {
 			if _, err := a.Authenticate(t.Context(), key); !errors.Is(err, access.ErrRevoked) {
@@ -177,9 +171,7 @@ func TestChangeDuringRead(t *testing.T) {
 	record, key := w.create("", access.Read)
 	_, other := w.create("", access.Read)
 	a, reads := w.replica()
-	if _, err := a.Authenticate(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(a.Authenticate(t.Context(), other))
 	reads.during = func() {
 		reads.during = nil
 		if _, err := w.Revoke(t.Context(), access.Open(), record.ID); err != nil {
@@ -226,9 +218,7 @@ func TestLastUse(t *testing.T) {
 				t.Errorf("last used at %s, %v; want %s", got.LastUsedAt, err, want)
 			}
 			w.pass(2*time.Minute - w.now().Sub(want))
-			if _, err := a.Authenticate(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(a.Authenticate(t.Context(), key))
 		}
 		if got, err := access.NewReader(s).Key(t.Context(), unused.ID); err != nil || !got.LastUsedAt.IsZero() {
 			t.Errorf("the unused key was used at %s, %v", got.LastUsedAt, err)
@@ -265,9 +255,7 @@ func TestStopDuringRecord(t *testing.T) {
 		s := &slowUses{key: access.Record{ID: "key_1", Hash: key.Hash()}}
 		a := access.NewAuthenticator(access.AuthenticatorConfig{Store: s, Mode: access.Live, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		ctx, stop := context.WithCancel(t.Context())
-		if _, err := a.Authenticate(ctx, key.Reveal()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(a.Authenticate(ctx, key.Reveal()))
 		ended := make(chan struct{})
 		go func() { defer close(ended); a.Run(ctx) }()
 		time.Sleep(10*time.Second + time.Millisecond) //nolint:forbidigo // of virtual time
@@ -344,12 +332,8 @@ func TestReusedVersion(t *testing.T) {
 	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	record, key := w.create("acme", access.Read)
 	a, _ := w.replica(func(c *access.AuthenticatorConfig) { c.Store = lostVersions{access.NewTables(w.store)} })
-	if _, err := a.Authenticate(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Revoke(t.Context(), access.Open(), record.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(a.Authenticate(t.Context(), key))
+	expect.Success(t)(w.Revoke(t.Context(), access.Open(), record.ID))
 	w.pass(time.Minute)
 	if _, err := a.Authenticate(t.Context(), key); !errors.Is(err, access.ErrRevoked) {
 		t.Errorf("a minute after the revocation: %v", err)

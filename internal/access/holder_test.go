@@ -84,9 +84,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 				dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
 				last := len(test.starts) - 1
 				for _, is := range test.starts[:last] {
-					if _, err := w.start(t, is); err != nil {
-						t.Fatal(err)
-					}
+					expect.Success(t)(w.start(t, is))
 					w.pass(time.Hour)
 				}
 				_, err := w.start(t, test.starts[last])
@@ -170,9 +168,7 @@ func TestRetire(t *testing.T) {
 			t.Errorf("one that needs no decision: %v", err)
 		}
 		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}} {
-			if _, err := w.start(t, is); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.start(t, is))
 		}
 		if err := w.Retire(t.Context(), operator, "nobody"); !errors.Is(err, access.ErrNotFound) {
 			t.Errorf("one that does not exist: %v", err)
@@ -211,20 +207,14 @@ func TestBreakerOfTheURL(t *testing.T) {
 			w := &merchantWorld{db: dbtest.Open(t, url), now: time.Unix(1_764_000_000, 0)}
 			dbtest.Schedule(t, w.db, "shop", 0, 1, 1000)
 			broken := started{webhook: "https://a.example/wrong"}
-			if _, err := w.start(t, broken); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
-				VALUES ('shop', 'open', 0, 1, 9, 0, 1, 1, 2)`); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.start(t, broken))
+			expect.Success(t)(dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
+				VALUES ('shop', 'open', 0, 1, 9, 0, 1, 1, 2)`))
 			for _, step := range []struct {
 				is   started
 				used bool
 			}{{broken, true}, {started{allowed: []invoice.AllowedAddress{home}, webhook: broken.webhook}, true}, {started{webhook: "https://a.example/right"}, false}} {
-				if _, err := w.start(t, step.is); err != nil {
-					t.Fatal(err)
-				}
+				expect.Success(t)(w.start(t, step.is))
 				if b, err := webhooks.NewReader(w.db).Breakers(t.Context(), []string{"shop"}); err != nil || b["shop"].Used != step.used {
 					t.Errorf("with %+v the breaker is %+v, %v", step.is, b["shop"], err)
 				}

@@ -222,9 +222,7 @@ func TestAudit(t *testing.T) {
 		next, nextKey, err := w.Rotate(ctx, acme, r.ID, time.Hour)
 		expect.OK(t, err)
 		for range 2 {
-			if _, err := w.Revoke(ctx, acme, next.ID); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.Revoke(ctx, acme, next.ID))
 		}
 		if _, err := w.Revoke(ctx, access.Principal{KeyID: "key_2", MerchantID: "globex", Scopes: access.Admin}, r.ID); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("another merchant revokes: %v", err)

@@ -49,9 +49,7 @@ func each(t *testing.T, test func(t *testing.T, w *merchantWorld)) {
 		w := &merchantWorld{db: store, now: time.Unix(1_764_000_000, 0)}
 		w.MerchantManager = w.open()
 		name := "Acme"
-		if _, err := w.Create(t.Context(), operator, "acme", invoice.MerchantChange{Name: &name}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Create(t.Context(), operator, "acme", invoice.MerchantChange{Name: &name}))
 		test(t, w)
 	})
 }
@@ -129,9 +127,7 @@ func second(_ invoice.Merchant, err error) error { return err }
 // in all processes, and the log and the API announce it before.
 func TestAllowListIsDelayed(t *testing.T) {
 	each(t, func(t *testing.T, w *merchantWorld) {
-		if _, err := w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}))
 		other := w.open()
 		find := func(when string, want invoice.AllowedAddress) {
 			t.Helper()
@@ -157,15 +153,11 @@ func TestAllowListIsDelayed(t *testing.T) {
 		find("a second before", home)
 		w.pass(time.Second)
 		find("a day later", bank)
-		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true}))
 		w.pass(time.Second)
 		find("at once", home)
 		contact, bankOnly := "help@acme.example", []invoice.AllowedAddress{bank}
-		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{SupportContact: &contact, Allowed: bankOnly}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), operator, "acme", invoice.MerchantChange{SupportContact: &contact, Allowed: bankOnly}))
 		entries, err = access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 1})
 		if err != nil || len(entries) != 1 || entries[0].Action != access.ActionAllowList {
 			t.Errorf("the log of a list with another member: %+v, %v", entries, err)
@@ -173,9 +165,7 @@ func TestAllowListIsDelayed(t *testing.T) {
 		w.pass(24 * time.Hour)
 		text, moved := "Acme Ltd", map[string]invoice.Address{"base": bank.Address}
 		for _, list := range []map[string]invoice.Address{moved, {}} { // the second waits
-			if _, err := w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Name: &text, DefaultAddresses: list}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Name: &text, DefaultAddresses: list}))
 		}
 		stored, err := w.Get(t.Context(), merchantAcme, "acme")
 		if err != nil || stored.Name != text || !maps.Equal(stored.DefaultAddresses, moved) || stored.PendingDefaults == nil || len(stored.PendingDefaults.Addresses) != 0 {
@@ -214,9 +204,7 @@ func TestFindAndList(t *testing.T) {
 			}
 		}
 		name := "Beta"
-		if _, err := w.open().Create(t.Context(), operator, "beta", invoice.MerchantChange{Name: &name}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.open().Create(t.Context(), operator, "beta", invoice.MerchantChange{Name: &name}))
 		w.pass(time.Second)
 		if !w.Known("beta") {
 			t.Error("a merchant that another process created is unknown a second later")
@@ -342,9 +330,7 @@ func TestNoChangeIsNotLogged(t *testing.T) {
 				t.Errorf("%s: changed at %v, want %v; %v", what, got.ChangedAt, before.ChangedAt, err)
 			}
 		}
-		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, w.DropLogo(t.Context(), operator, "acme"))
 		if got := w.actions(t); len(got) != logged {
 			t.Errorf("the log has %v", got)
 		}
@@ -356,9 +342,7 @@ func TestNoChangeIsNotLogged(t *testing.T) {
 func TestConfiguredAddresses(t *testing.T) {
 	each(t, func(t *testing.T, w *merchantWorld) {
 		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
-		if _, err := w.Update(t.Context(), merchantAcme, "acme", list); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), merchantAcme, "acme", list))
 		started := access.NewMerchants(access.MerchantConfig{
 			Store: w.db, Chains: []string{"base"}, Delay: time.Hour, Now: func() time.Time { return w.now },
 			Configured: map[string]access.MerchantSettings{"shop": {Merchant: invoice.Merchant{Allowed: list.Allowed}}, "cafe": {}},
@@ -469,9 +453,7 @@ func TestLogoKeepsItsColors(t *testing.T) {
 				half.Set(x, y, red)
 			}
 		}
-		if _, err := w.SetLogo(t.Context(), operator, "acme", encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, half) })); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.SetLogo(t.Context(), operator, "acme", encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, half) })))
 		stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
 		expect.OK(t, err)
 		decoded, err := png.Decode(bytes.NewReader(stored))

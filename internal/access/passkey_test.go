@@ -273,9 +273,7 @@ func (w *sessionWorld) invitedAgain(owner person, personID string) {
 		if key.PersonID != personID {
 			continue
 		}
-		if _, err := w.keys.Revoke(w.t.Context(), access.Open(), key.ID); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Success(w.t)(w.keys.Revoke(w.t.Context(), access.Open(), key.ID))
 	}
 	_, token := w.invite(owner, "ada@example.com", access.Admin)
 	again := w.find(w.join(token))

@@ -111,9 +111,7 @@ func TestInvitation(t *testing.T) {
 		}
 
 		_, token = w.invite(owner, "bob@example.com", access.Read)
-		if _, err := w.keys.Revoke(ctx, access.Open(), owner.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), owner.ID))
 		w.wantRefused(token, "of a key that was revoked", access.ErrLink)
 		_, _, err = w.Invite(ctx, w.person("acme", access.Finance).Principal(), access.Invitation{Email: "e@example.com", Name: "E", Scopes: access.Read})
 		if scope := (*access.ScopeError)(nil); !errors.As(err, &scope) {
@@ -181,17 +179,13 @@ func TestMemberships(t *testing.T) {
 		if err := w.End(ctx, other, w.find(mailed).ID); err != nil {
 			t.Errorf("end of an own session of another merchant: %v", err)
 		}
-		if _, err := w.keys.Revoke(ctx, access.Open(), other.KeyID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), other.KeyID))
 		if _, err := w.As(ctx, s, "globex"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("after the membership ended: %v", err)
 		}
 		_, token = w.invite(acme, "ada@example.com", access.Finance)
 		_, atGlobex := w.invite(globex, "ada@example.com", access.Finance)
-		if _, err := w.keys.Revoke(ctx, access.Open(), s.KeyID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), s.KeyID))
 		w.wantRefused(token, "after the person was removed", access.ErrLink)
 		if _, err := w.Invitation(ctx, atGlobex); err != nil {
 			t.Errorf("an invitation of another merchant: %v", err)

@@ -111,9 +111,7 @@ func TestSession(t *testing.T) {
 		if err := w.Confirm(t.Context(), s, maria.key); err != nil || !w.find(token).Confirmed(w.at) {
 			t.Errorf("not confirmed: %v", err)
 		}
-		if _, err := w.keys.Revoke(t.Context(), access.Open(), maria.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(t.Context(), access.Open(), maria.ID))
 		w.wantSignedOut(token, "after the key was revoked")
 		w.at = w.at.Add(time.Second) // the authenticator has the key in its cache
 		if _, err := w.SignIn(t.Context(), maria.key, access.Browser{}); !errors.Is(err, access.ErrRevoked) {
@@ -331,9 +329,7 @@ func TestRevokedBehind(t *testing.T) {
 		self, _ := w.enter(owner.Principal(), owner.ID)
 		unused, err := w.MakeLink(ctx, p, owner.ID)
 		expect.OK(t, err)
-		if _, err := w.keys.Revoke(ctx, access.Open(), other.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), other.ID))
 		w.wantSignedOut(used, "after the key of its link was revoked")
 		w.find(self)
 		if _, err := w.OpenLink(ctx, unused.Token, access.Browser{}); !errors.Is(err, access.ErrLink) {
@@ -442,9 +438,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 		invented := "qs_" + strings.Repeat("a", 52)
 		link := "ql_" + strings.Repeat("a", 52)
 		for range 2 {
-			if _, _, err := m.Look(ctx, token); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(m.Look(ctx, token))
 			if _, _, err := m.Look(ctx, invented); !errors.Is(err, access.ErrSignedOut) {
 				t.Errorf("an invented cookie: %v", err)
 			}

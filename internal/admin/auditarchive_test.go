@@ -204,15 +204,11 @@ func TestDamagedArchive(t *testing.T) {
 			"moved on": "INSERT INTO audit_checkpoints SELECT 6, (SELECT hash FROM audit_entries WHERE seq = 6), at, archive, public_key, signature FROM audit_checkpoints",
 			"changed":  "UPDATE audit_checkpoints SET hash = (SELECT hash FROM audit_entries WHERE seq = 6)",
 		} {
-			if _, err := sql.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(sql.ExecContext(t.Context(), statement))
 			if _, err := a.verify(a.keys, nil); !errors.Is(err, access.ErrBroken) {
 				t.Errorf("the checkpoint was %s: %v", name, err)
 			}
-			if _, err := sql.ExecContext(t.Context(), "DELETE FROM audit_checkpoints WHERE seq = 6"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(sql.ExecContext(t.Context(), "DELETE FROM audit_checkpoints WHERE seq = 6"))
 		}
 	})
 }
@@ -230,9 +226,7 @@ func TestResealSignsCheckpoints(t *testing.T) {
 			t.Errorf("an archive under another key: %v", err)
 		}
 		for range 2 {
-			if _, err := admin.Reseal(t.Context(), a.url, access.NewKeyring(newer, old)); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(admin.Reseal(t.Context(), a.url, access.NewKeyring(newer, old)))
 		}
 		if _, err := a.verify(access.NewKeyring(newer), a.files); err != nil {
 			t.Errorf("under the new key: %v", err)

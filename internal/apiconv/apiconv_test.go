@@ -197,9 +197,7 @@ func TestEventBodyEscapesNoMore(t *testing.T) {
 	if err != nil || !strings.Contains(string(body), `"description":"Fish & chips <large> \"hot\""`) || strings.HasSuffix(string(body), "\n") {
 		t.Errorf("%s, %v", body, err)
 	}
-	if err := apitest.Event(t, body); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, apitest.Event(t, body))
 }
 
 func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {

@@ -77,11 +77,7 @@ func newCache(t *testing.T) *Cache {
 	t.Helper()
 	s, err := db.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, s.Close()) })
 	return &Cache{Store: s, Keyring: newKeyring(t, 1), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }
 
@@ -141,9 +137,7 @@ func TestACME(t *testing.T) {
 			t.Error("two replicas ordered a certificate each")
 		}
 	}
-	if err := pair.Leaf.VerifyHostname(host); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, pair.Leaf.VerifyHostname(host))
 	if s := first.Status(); s.Problem != "" || !s.NotAfter.Equal(pair.Leaf.NotAfter) {
 		t.Errorf("the status is %+v", s)
 	}
@@ -201,9 +195,7 @@ func TestCache(t *testing.T) {
 	if _, err := other.Get(ctx, "a"); err != autocert.ErrCacheMiss { //nolint:errorlint // autocert compares it
 		t.Errorf("with another master key: %v", err)
 	}
-	if err := c.Delete(ctx, "a"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, c.Delete(ctx, "a"))
 	if _, err := c.Get(ctx, "a"); err != autocert.ErrCacheMiss { //nolint:errorlint // autocert compares it
 		t.Error(err)
 	}

@@ -27,9 +27,7 @@ func TestACMECache(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if err := certs.DeleteACMEEntry(ctx, s, "a.example"); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, certs.DeleteACMEEntry(ctx, s, "a.example"))
 		}
 		if _, err := certs.FindACMEEntry(ctx, s, "a.example"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("after it was deleted: %v", err)
@@ -55,9 +53,7 @@ func TestACMEOrders(t *testing.T) {
 		claim("another before the claim is old", "a.example", "two", 1219, false)
 		claim("another when it is", "a.example", "two", 1220, true)
 		claim("the first after that", "a.example", "one", 1221, false)
-		if err := certs.ReleaseACMEOrder(t.Context(), s, "a.example"); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, certs.ReleaseACMEOrder(t.Context(), s, "a.example"))
 		claim("after a release", "a.example", "one", 1222, true)
 		if _, err := certs.FindACMEEntry(t.Context(), s, "a.example"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a claim is taken for a certificate: %v", err)

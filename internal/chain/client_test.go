@@ -187,9 +187,7 @@ func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 		var calls []question
 		if json.Unmarshal(body, &calls) != nil {
 			calls = make([]question, 1)
-			if err := json.Unmarshal(body, &calls[0]); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, json.Unmarshal(body, &calls[0]))
 		}
 		var answers []string
 		for _, c := range calls {
@@ -298,9 +296,7 @@ func TestCheck(t *testing.T) {
 	c.Contract(registry)
 	e := newClient(t, c.Serve(t).URL)
 	good := chain.Chain{Key: "test", ID: 5, Tokens: []chain.Token{{Currency: "USDC", Address: token, Decimals: 6}}, Registry: registry}
-	if err := e.Check(t.Context(), good); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, e.Check(t.Context(), good))
 	for want, change := range map[string]func(*chain.Chain){
 		"chain id 5, but chain test has chain id 6":        func(c *chain.Chain) { c.ID = 6 },
 		"its token USDC should be":                         func(c *chain.Chain) { c.Tokens = []chain.Token{{Currency: "USDC", Address: alice, Decimals: 6}} },

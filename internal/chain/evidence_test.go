@@ -82,9 +82,7 @@ func scripted(t *testing.T, results map[string]string) *chain.Client {
 			return
 		}
 		var many []call
-		if err := json.Unmarshal(body, &many); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.Unmarshal(body, &many))
 		var answers []string
 		for _, c := range many {
 			answers = append(answers, answer(c))

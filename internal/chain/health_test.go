@@ -319,9 +319,7 @@ func TestThresholds(t *testing.T) {
 		copy(reported[:], NewPool(conf).Nodes())
 		for i, h := range []Header{{Header: invoice.Header{Number: 1000, Time: invoice.Unix(1000)}}, {Header: invoice.Header{Number: 1000 - c.blocks, Time: invoice.Unix(1000 - c.time)}}} {
 			reported[i].onRequest(ClassFollowing, 1, 0, nil)
-			if err := reported[i].ReportHead(h); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, reported[i].ReportHead(h))
 		}
 		if h := reported[0].pool.Health(); h[0].State != StateOK || (h[1].State == StateLagging) != c.lags {
 			t.Errorf("%d blocks and %d s behind: %+v; lags: %t", c.blocks, c.time, h, c.lags)

@@ -41,11 +41,7 @@ func mute(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := listener.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, listener.Close()) })
 	return listener.Addr().String() // the backlog accepts
 }
 

@@ -94,9 +94,7 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 	resp, err := post(ctx, t, client(t), url)
 	expect.OK(t, err)
 	defer resp.Body.Close() //nolint:errcheck // it is over in any case
-	if _, err := io.ReadFull(resp.Body, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.ReadFull(resp.Body, make([]byte, 1)))
 	cancel()
 	if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)

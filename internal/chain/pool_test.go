@@ -57,9 +57,7 @@ func answering(t *testing.T, answer string, wait func(*http.Request)) string {
 			ID     int
 			Method string
 		}
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewDecoder(r.Body).Decode(&request))
 		result := `"result":"0x5"`
 		if request.Method != "eth_chainId" {
 			if result = answer; wait != nil {

@@ -82,9 +82,7 @@ func TestLeadingZeros(t *testing.T) {
 			ID     json.RawMessage
 			Method string
 		}
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
 		result := map[string]string{blockByNumber: header, receiptByHash: receipt, getLogs: "[" + log + "]"}[asked.Method]
 		w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":` + result + `}`)) //nolint:errcheck // the client may hang up
 	}))
@@ -149,9 +147,7 @@ func TestLeadingZerosOfEach(t *testing.T) {
 	} {
 		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var asked struct{ ID json.RawMessage }
-			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
 			w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":` + test.result + `}`)) //nolint:errcheck // the client may hang up
 		}))
 		t.Cleanup(node.Close)

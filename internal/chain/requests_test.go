@@ -130,9 +130,7 @@ func TestRequestsSpareNodes(t *testing.T) {
 	p.Nodes()[0].ReportFailure(chain.ErrTimeout)
 	refused("in backoff")
 	at.at = at.at.Add(chain.MinBackoff)
-	if err := askFor(of(t, "acme"), p); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, askFor(of(t, "acme"), p))
 	p.Nodes()[0].Quarantine("test")
 	refused("in quarantine")
 }
@@ -225,9 +223,7 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 	close(answer)
 	for range chain.MaxRequestCalls {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-done)
 	}
 	node.Intercept(nil)
 	if err := askFor(of(t, "acme"), p); err != nil {

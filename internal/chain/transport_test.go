@@ -29,9 +29,7 @@ func TestResponseLimit(t *testing.T) {
 			if !errors.Is(err, want) || len(read) != min(size, limit) {
 				t.Errorf("%d bytes, %s: read %d, %v; want %v", size, name, len(read), err, want)
 			}
-			if err := resp.Body.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, resp.Body.Close())
 		}
 		node.Close()
 	}

@@ -25,9 +25,7 @@ func TestTurnsByClass(t *testing.T) {
 		for _, class := range []Class{ClassRequest, ClassWriting, ClassFollowing} {
 			for range 3 {
 				go func() {
-					if err := p.admit(withClass(t.Context(), class), 1); err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, p.admit(withClass(t.Context(), class), 1))
 					mu.Lock()
 					defer mu.Unlock()
 					order = append(order, class)

@@ -586,9 +586,7 @@ func TestURLErrorsShowNoCredentials(t *testing.T) {
 			t.Errorf("%q is accepted as a node's", text)
 		}
 	}
-	if err := config.CheckNodeURL("wss://node.example/key"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, config.CheckNodeURL("wss://node.example/key"))
 	for text, shown := range map[string]string{
 		"postgresqls://me:hunter2@db": "is postgresqls:…;", "host=db password=hunter2": "names no kind", "password=hunter2:x": "names no kind", "hunter2": "names no kind",
 	} {

@@ -238,9 +238,7 @@ func TestUpdateStatistics(t *testing.T) {
 	url := dbtest.MigratedPostgres(t)
 	s := dbtest.Open(t, url)
 	conn := dbtest.SQL(t, url)
-	if _, err := conn.ExecContext(t.Context(), "ALTER TABLE merchants SET (autovacuum_enabled = false)"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(conn.ExecContext(t.Context(), "ALTER TABLE merchants SET (autovacuum_enabled = false)"))
 	written := 0
 	for _, tc := range []struct {
 		rows    int
@@ -272,9 +270,7 @@ func addMerchants(t *testing.T, conn *sql.DB, first, end int) {
 		return n
 	}
 	before := changes()
-	if _, err := conn.ExecContext(ctx, "INSERT INTO merchants (id, created_at) SELECT 'm' || i, 0 FROM generate_series($1::bigint, $2::bigint - 1) AS i", first, end); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(conn.ExecContext(ctx, "INSERT INTO merchants (id, created_at) SELECT 'm' || i, 0 FROM generate_series($1::bigint, $2::bigint - 1) AS i", first, end))
 	for changes() < before+end-first {
 		if !clock.Sleep(ctx, 20*time.Millisecond, nil) {
 			t.Fatal("PostgreSQL has not noted the changes")

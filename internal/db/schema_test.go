@@ -489,11 +489,7 @@ func TestColumnsOfStatesExist(t *testing.T) {
 	dbtest.Open(t, url)
 	conn, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
 	expect.OK(t, err)
-	defer func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, conn.Close()) }()
 	// Tables are plural, the objects of events are not.
 	named := regexp.MustCompile("`([a-z_]+s)\\.([a-z_]+)`").FindAllStringSubmatch(string(text), -1)
 	if len(named) < 8 {

@@ -49,20 +49,12 @@ func TestStatementsAreBounded(t *testing.T) {
 	ctx := t.Context()
 	conn, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "bounded.db"))
 	expect.OK(t, err)
-	defer func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, conn.Close()) }()
 	statements, prepared := db.NewStatements(conn)
-	if _, err := statements.ExecContext(ctx, "CREATE TABLE numbers (n INTEGER NOT NULL)"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(statements.ExecContext(ctx, "CREATE TABLE numbers (n INTEGER NOT NULL)"))
 	for range 2 { // the second time, some are prepared and others are not
 		for n := range db.SQLiteStatements {
-			if _, err := statements.ExecContext(ctx, fmt.Sprintf("DELETE FROM numbers WHERE n = %d * $1", n), 2); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(statements.ExecContext(ctx, fmt.Sprintf("DELETE FROM numbers WHERE n = %d * $1", n), 2))
 			var got int
 			text := fmt.Sprintf("SELECT %d * $1", n)
 			if err := one(ctx, statements, &got, text, 2); err != nil || got != 2*n {
@@ -100,9 +92,7 @@ func TestPreparingLeavesTheCacheUnlocked(t *testing.T) {
 	if n := prepared(); calls != 2 || n != 1 {
 		t.Errorf("%d calls prepared %d statements", calls, n)
 	}
-	if err := conn.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, conn.Close())
 }
 
 // preparing calls a function before it prepares a statement.
@@ -206,11 +196,7 @@ func TestExtraUnavailableUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, cluster.Stop()) })
 	s := dbtest.Open(t, cluster.DSN("postgres"))
 	const workers, kills, worked, refused = 16, 3, 20, 4
 	for range kills {
@@ -243,9 +229,7 @@ func TestExtraUnavailableUnderLoad(t *testing.T) {
 			})
 		}
 		busy.Wait()
-		if err := cluster.Kill(t.Context()); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, cluster.Kill(t.Context()))
 		group.Wait()
 		expect.OK(t, cluster.Restart(t.Context()))
 	}

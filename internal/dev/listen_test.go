@@ -115,9 +115,7 @@ func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.
 			all = all[1:]
 		}
 		mu.Unlock()
-		if err := next(w); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, next(w))
 	})
 	checked := apitest.Check(t, h)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -176,9 +174,7 @@ func TestForward(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-ended)
 	if len(posts) > 0 {
 		t.Errorf("posted once more: %+v", <-posts)
 	}
@@ -234,9 +230,7 @@ func TestFromStart(t *testing.T) {
 		<-out.lines
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-ended)
 	if got := out.String(); !strings.HasPrefix(got, "ready\n\x1b[2m") || strings.Count(got, "\n") != 2 || strings.Contains(got, "→") {
 		t.Errorf("it printed %q", got)
 	}
@@ -300,9 +294,7 @@ func TestJSON(t *testing.T) {
 		<-asked
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-ended)
 	var got struct {
 		apitypes.EventRecord
 		Forwarded struct {
@@ -389,7 +381,5 @@ func TestRedeliver(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-ended)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // audit runs the audit until no work is left, and returns how many calls it made.
@@ -50,9 +51,7 @@ func TestOmittedLogInRanges(t *testing.T) {
 					f.catchUp(t)
 					before := f.ledger.count(invoice.Confirmed)
 					f.audit(t)
-					if err := f.readUnread(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, f.readUnread(t.Context()))
 					want, counted := 2, f.Status().Audit.Counted
 					if nodes == 1 && !receipts {
 						want = 1

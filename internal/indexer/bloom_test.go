@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // blooming returns a node with this bloom filter in its headers, or with the real ones if it is empty. The node leaves
@@ -124,9 +125,7 @@ func TestBloomsAreKnownFromTheStart(t *testing.T) {
 		f := newFixture(t, nil)
 		f.chain.Mine(tx)
 		f.restart(t, ownChain)
-		if _, err := f.sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(f.sync(t.Context()))
 		if got := f.Status().Blooms; got != BloomsTrue {
 			t.Errorf("%s: the bloom filters are %s, want on", name, got)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // comparing turns on the comparison of logs.
@@ -115,9 +116,7 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 					f.chain.MineEmpty(5)
 					f.catchUp(t)
 					f.audit(t)
-					if err := f.readUnread(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, f.readUnread(t.Context()))
 					verified := nodes == 2 || receipts
 					if verified {
 						found = all
@@ -220,9 +219,7 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 					t.Errorf("unread is %t: %+v", unread, u)
 				}
 				if proven {
-					if err := f.readUnread(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, f.readUnread(t.Context()))
 					if got := f.ledger.count(invoice.Pending); got != 2 || f.state(0) != chain.StateQuarantined {
 						t.Errorf("%d payments are pending, and the node is %s", got, f.state(0))
 					}
@@ -232,9 +229,7 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 				f.chain.MineEmpty(4)
 				f.catchUp(t)
 				f.audit(t)
-				if err := f.readUnread(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, f.readUnread(t.Context()))
 				if got := f.ledger.count(invoice.Confirmed); got != 2 {
 					t.Errorf("after the audit %d payments are confirmed, want 2", got)
 				}
@@ -284,9 +279,7 @@ func TestComparesWithoutNodeThatLags(t *testing.T) {
 		}
 		now = now.Add(5 * time.Minute) // until no node backs off
 		f.audit(t)
-		if err := f.readUnread(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.readUnread(t.Context()))
 		if got := f.ledger.count(invoice.Confirmed); got != 2 {
 			t.Errorf("receipts %t: %d payments are confirmed, want 2", receipts, got)
 		}

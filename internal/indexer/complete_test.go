@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestReceiptsMustBeComplete has the only node leave out all logs of a block, also from the block's receipts: such
@@ -59,9 +60,7 @@ func TestIncompleteReceiptsAreAFailure(t *testing.T) {
 	b := f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	headers, err := p.Headers(t.Context(), []uint64{b.Number})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	h := headers[0]
 	if h.Txs != 1 {
 		t.Errorf("the block has %d transactions, want 1", h.Txs)

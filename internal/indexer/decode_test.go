@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var (
@@ -100,9 +101,7 @@ func TestEvidence(t *testing.T) {
 		for _, tr := range got {
 			evidence = append(evidence, tr.Evidence)
 		}
-		if diff := cmp.Diff(test.want, evidence); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(test.want, evidence), "%s", name)
 	}
 }
 
@@ -147,12 +146,8 @@ func TestTransfers(t *testing.T) {
 	}
 	watched := map[invoice.Address]bool{merchant: true, bob: false}
 	got, err := testDecoder.transfers(header10, r, nil, watched)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(invoice.Amount{})); diff != "" {
-		t.Errorf("transfers (-want +got):\n%s", diff)
-	}
+	expect.OK(t, err)
+	expect.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(invoice.Amount{})), "transfers")
 	for _, tr := range got {
 		if !testDecoder.receiptHolds(r, &tr) {
 			t.Errorf("the receipt does not prove its transfer %d", tr.Ordinal)
@@ -173,9 +168,7 @@ func TestTransfers(t *testing.T) {
 func TestReceiptProvesTransfer(t *testing.T) {
 	log := pays(alice, 5)
 	transfers, err := testDecoder.transfers(header10, receipt(pays(bob, 1), log), nil, map[invoice.Address]bool{merchant: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	recorded := transfers[1]
 	if !testDecoder.receiptHolds(receipt(pays(bob, 1), log), &recorded) {
 		t.Error("the transfer is not proven by its own receipt")
@@ -271,9 +264,7 @@ func TestRegistryEvents(t *testing.T) {
 		{Registry: registry, Kind: ledger.RegistryPaid, CommitmentID: id1, TxHash: in, Merchant: merchant},
 		{Registry: registry, Kind: ledger.RegistryClosed, CommitmentID: id2, TxHash: in},
 	}
-	if diff := cmp.Diff(want, testDecoder.registryEvents(logs)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, testDecoder.registryEvents(logs)), "events")
 	without := testChain
 	without.Registry = invoice.Address{}
 	for i := range logs {
@@ -326,9 +317,7 @@ func TestSweepsOfOthers(t *testing.T) {
 		for _, tr := range got {
 			marks = append(marks, tr.Evidence.Registry)
 		}
-		if diff := cmp.Diff(test.want, marks); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(test.want, marks), "%s", name)
 	}
 }
 
@@ -362,9 +351,7 @@ func FuzzDecode(f *testing.F) {
 		r := receipt(logs...)
 		watched := map[invoice.Address]bool{merchant: true}
 		got, err := testDecoder.transfers(header10, r, input, watched)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if touching := testDecoder.touching(r.Logs, watched); (len(touching) == 1) != (len(got) > 0) {
 			t.Errorf("%d transfers, but the transaction is in %v", len(got), touching)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestRealNode reads a go-ethereum node over both transports: every way to pay, with its evidence, and a reorg that
@@ -21,14 +22,8 @@ import (
 func TestRealNode(t *testing.T) {
 	ctx := t.Context()
 	world, err := devchain.Start(ctx, devchain.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := world.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.NoError(t, world.Close()) })
 	local, _ := chain.Lookup(chain.Local)
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(world.Token), Decimals: 6}}
 	local.Registry = invoice.Address(world.Registry)
@@ -44,17 +39,13 @@ func TestRealNode(t *testing.T) {
 	pushed, push := read(world.WSURL())
 	seal := func() {
 		t.Helper()
-		if err := world.Seal(ctx); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, world.Seal(ctx))
 		poll()
 		push()
 	}
 	must := func(hash common.Hash, err error) invoice.Hash {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return invoice.Hash(hash)
 	}
 	terms := func(id string, amount int64) (contracts.Terms, invoice.Hash) {
@@ -107,9 +98,7 @@ func TestRealNode(t *testing.T) {
 	}
 
 	// Two blocks take the place of the one with the payments.
-	if err := world.Fork(ctx, 1, []*types.Transaction{}, []*types.Transaction{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, world.Fork(ctx, 1, []*types.Transaction{}, []*types.Transaction{}))
 	poll()
 	push()
 	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // minor is one minor unit of USDC in 18 decimals.
@@ -88,9 +89,7 @@ func TestArc(t *testing.T) {
 				t.Errorf("%s: the receipt does not prove its own transfer", name)
 			}
 		}
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(movement{}, invoice.Amount{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(test.want, got, cmp.AllowUnexported(movement{}, invoice.Amount{})), "%s", name)
 		for _, l := range receipt(test.logs...).Logs {
 			if _, ok := d.movement(&l); ok && !selects(d.filter(), l) {
 				t.Errorf("%s: a log that counts is not asked for", name)

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // idleInterval is config.DefaultIdleInterval, and auditCalls is the audit's default share of a day's calls.
@@ -62,9 +63,7 @@ func (p *paced) follow(t *testing.T, seconds int, each func(second int)) uint64 
 	}
 	for ctx.Err() == nil {
 		more, err := p.sync(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		p.report(nil)
 		if !more {
 			p.rest(ctx)

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // party is a merchant. A lenient one accepts a little less than the amount.
@@ -88,9 +89,7 @@ func (s *scenario) orderOf(p party) {
 		MerchantID: p.id, Merchant: p.address, Amount: invoice.NewAmount(amount), Currency: chain.USDC,
 		ChainKey: s.name, ExpiresAt: invoice.Unix(s.clock.Load() + life), Collection: collection,
 	}})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	o := &order{Invoice: inv, number: len(s.actions), amount: amount, enough: amount, exact: small(inv.TransferAmount)}
 	if p.lenient {
 		o.enough -= amount / 100
@@ -277,9 +276,7 @@ func (d *draft) refund() {
 	}
 	m.refunded += amount
 	inv, err := ledger.NewReader(d.db.store).Invoice(d.Context(), m.order.ID)
-	if err != nil {
-		d.Fatal(err)
-	}
+	expect.OK(d, err)
 	d.move(move{from: m.order.Merchant, to: m.from, amount: amount, back: m, afterEnd: inv.Status != invoice.Open})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // oracle has the content of the chain and of the ledger.
@@ -32,9 +33,7 @@ func (s *scenario) compare(final uint64) {
 	listed, _, err := ledger.NewReader(s.db.store).Payments(s.Context(), ledger.PaymentFilter{
 		ChainKey: s.name, IncludePending: true, IncludeUnattributed: true, Limit: 10_000,
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	for _, p := range listed {
 		v.payments[p.ID] = p
 		if p.Attributed() {
@@ -83,9 +82,7 @@ func (v *oracle) receives(a invoice.Address) bool {
 func (v *oracle) compareSweep(m *move, b *chaintest.Block) {
 	id := v.id(invoice.PrefixSweep, m)
 	found, err := ledger.SweepsByID(v.Context(), v.db.store, []string{id})
-	if err != nil {
-		v.Fatal(err)
-	}
+	expect.OK(v, err)
 	var s invoice.Sweep
 	if len(found) > 0 {
 		s = found[0]
@@ -235,9 +232,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 // created.
 func (v *oracle) bound(o *order) uint64 {
 	inv, err := ledger.NewReader(v.db.store).Invoice(v.Context(), o.ID)
-	if err != nil {
-		v.Fatal(err)
-	}
+	expect.OK(v, err)
 	return inv.FromBlock
 }
 
@@ -267,9 +262,7 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 		ids = append(ids, o.ID)
 	}
 	refunds, err := ledger.RefundsOfInvoices(v.Context(), v.db.store, ids)
-	if err != nil {
-		v.Fatal(err)
-	}
+	expect.OK(v, err)
 	stored := map[string]invoice.Refund{}
 	for _, r := range refunds {
 		stored[r.ID] = r
@@ -324,9 +317,7 @@ func (v *oracle) isBefore(a, b *move, in *chaintest.Block) bool {
 // compareOrder computes the expected state of an invoice and compares it.
 func (v *oracle) compareOrder(o *order, refunded uint64) {
 	got, err := ledger.NewReader(v.db.store).Invoice(v.Context(), o.ID)
-	if err != nil {
-		v.Fatal(err)
-	}
+	expect.OK(v, err)
 	v.compareReturned(o, got)
 	var total, inTime, returned uint64 // inTime excludes the amounts that were sent back
 	var late, extra bool

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // plan has the parameters of a history.
@@ -265,9 +266,7 @@ func (s *scenario) indexer() *Indexer {
 			conf.Timeout = 30 * time.Millisecond
 		}
 		e, err := chain.NewClient(conf)
-		if err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, err)
 		s.lived.Cleanup(e.Close)
 		clients = append(clients, e)
 	}
@@ -288,14 +287,10 @@ func (s *scenario) indexer() *Indexer {
 // rescan schedules some indexed blocks for re-indexing.
 func (s *scenario) rescan() {
 	cursor, err := s.service.Cursor(s.Context(), s.name)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	if cursor.Started {
 		s.count("rescans")
-		if _, err := s.service.Rescan(s.Context(), s.name, s.Uint64N(cursor.Indexed.Number+1)); err != nil {
-			s.Fatal(err)
-		}
+		expect.Success(s)(s.service.Rescan(s.Context(), s.name, s.Uint64N(cursor.Indexed.Number+1)))
 	}
 }
 
@@ -426,9 +421,7 @@ func (s *scenario) mineTo(number uint64) {
 // unread returns how many transactions were skipped, and moves the clock until they are read again.
 func (s *scenario) unread() (n int) {
 	counts, err := s.service.CountUnread(s.Context(), s.name)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	for _, of := range counts {
 		n += of
 	}

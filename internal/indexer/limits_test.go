@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // sleepingClock is a clock that advances while something sleeps.
@@ -109,9 +110,7 @@ func (f *fixture) persist(t *testing.T, clock *sleepingClock) (attempts int) {
 			failure = fillErr
 		}
 		if failure != nil {
-			if err := clock.sleep(t.Context(), time.Second); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, clock.sleep(t.Context(), time.Second))
 			continue
 		}
 		if !more && !older {
@@ -162,9 +161,7 @@ func TestComparesWithNodeWithLimits(t *testing.T) {
 		}
 		f.catchUp(t)
 		f.audit(t)
-		if err := f.readUnread(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.readUnread(t.Context()))
 		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != 2 {
 			t.Errorf("together %t: %d payments are recorded, want 2", together, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestNoticeOfOmittedTransfer has a provider announce a transfer that the first node leaves
@@ -27,9 +28,7 @@ func TestNoticeOfOmittedTransfer(t *testing.T) {
 	read := func() {
 		t.Helper()
 		for range 2 { // finds, and reads
-			if err := f.readUnread(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, f.readUnread(t.Context()))
 		}
 	}
 	read()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // withoutLogs returns a node that has no logs, and no bloom filters that would reveal them. While replaced is on, it
@@ -99,9 +100,7 @@ func TestLeftOutOfARange(t *testing.T) {
 	genesis := f.ledger.cursor.Indexed
 	mineTwice(f, 0)
 	f.catchUp(t)
-	if err := f.ledger.Rollback(t.Context(), "", genesis); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.ledger.Rollback(t.Context(), "", genesis))
 	f.chain.MineEmpty(3 * maxBlocks)
 	f.restart(t, bloomless, withoutLogs(t, f, false, new(atomic.Bool)), f.node.URL)
 	f.catchUp(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // syncs makes a fixture's Run report each sync.
@@ -166,12 +167,8 @@ func newClock() *clocktest.Clock { return clocktest.New(time.Unix(chaintest.Gene
 func TestResume(t *testing.T) {
 	seen := make(chan Status)
 	f := newFixture(t, syncs(seen))
-	if err := f.ledger.Start(t.Context(), "", invoice.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.ledger.Halt(t.Context(), "", "somebody must look"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.ledger.Start(t.Context(), "", invoice.Header{Hash: invoice.Hash(f.chain.Head().Hash)}, 1))
+	expect.OK(t, f.ledger.Halt(t.Context(), "", "somebody must look"))
 	f.chain.Mine()
 	f.run(t, seen)
 	for range 2 {
@@ -187,9 +184,7 @@ func TestResume(t *testing.T) {
 			}
 			return
 		}
-		if err := f.ledger.Halt(t.Context(), "", ""); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.ledger.Halt(t.Context(), "", ""))
 		f.Wake()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // timeline is a chain with a fixed block time. Its head is read at every step, with a clock that is ahead of it.
@@ -78,9 +79,7 @@ func TestSkewIsLogged(t *testing.T) {
 		for range phase.heads {
 			now = time.Unix(f.chain.Mine().Time, 0).Add(phase.off)
 			f.skew.lastLook = now.Add(-time.Second)
-			if _, err := f.sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(f.sync(t.Context()))
 		}
 		if st := f.Status(); st.Skewed != phase.want {
 			t.Errorf("off by %s: skewed is %t, %v", phase.off, st.Skewed, st.Skew)

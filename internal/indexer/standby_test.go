@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // newStandby returns an indexer of the fixture's chain and ledger with a separate node. It reads the chain only while
@@ -32,9 +33,7 @@ func (f *fixture) standBySync(t *testing.T) Status {
 	if more || err != nil {
 		t.Fatalf("a sync of a replica that does not read the chain: more %t, %v", more, err)
 	}
-	if _, err := f.fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.fill(t.Context()))
 	f.report(nil)
 	return f.Status()
 }
@@ -82,9 +81,7 @@ func TestStandbyOfGap(t *testing.T) {
 	f.chain.MineEmpty(500)
 	start := uint64(1)
 	f.restart(t, func(c *Config) { c.Chain.StartBlock = &start })
-	if _, err := f.sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.sync(t.Context()))
 	standby, _ := newStandby(t, f, nil)
 	s := standby.standBySync(t)
 	if s.Backfill == nil || s.Backfill.At != 1 {
@@ -190,9 +187,7 @@ func TestStandbyOfHalted(t *testing.T) {
 	f := newFixture(t, nil)
 	f.chain.Mine()
 	f.catchUp(t)
-	if err := f.ledger.Halt(context.Background(), testChain.Key, "for a test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.ledger.Halt(context.Background(), testChain.Key, "for a test"))
 	standby, _ := newStandby(t, f, nil)
 	_, err := standby.sync(t.Context())
 	var halted *HaltedError

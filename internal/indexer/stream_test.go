@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // longChain mines the given number of blocks. Some of them pay the merchant, including the last ones and the ones
@@ -89,9 +90,7 @@ func TestGapBesideHead(t *testing.T) {
 	now := newClock()
 	f.restart(t, func(c *Config) { c.Now = now.Now })
 	want := longChain(f, 900)
-	if _, err := f.sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.sync(t.Context()))
 	if f.Status().Backfill != nil {
 		t.Errorf("progress is %+v before there is any", f.Status().Backfill)
 	}
@@ -142,9 +141,7 @@ func TestGapOfReplicas(t *testing.T) {
 	want := longChain(a, 2000)
 	b := &fixture{chain: a.chain, node: a.node, ledger: a.ledger}
 	b.restart(t, nil)
-	if _, err := a.sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(a.sync(t.Context()))
 	a.ledger.cursor.Gap.Next = 400
 	fills := 0
 	a.ledger.fail = func(after bool) error {
@@ -161,13 +158,9 @@ func TestGapOfReplicas(t *testing.T) {
 	}
 	for more := true; more; {
 		moreB, err := b.fill(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		moreA, err := a.fill(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		more = moreA || moreB
 	}
 	a.ledger.fail = nil
@@ -213,9 +206,7 @@ func TestRecordingIsProgress(t *testing.T) {
 	for range 300 {
 		f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 	}
-	if _, err := f.sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.sync(t.Context()))
 	var recorded time.Time // time of the step before
 	f.ledger.fail = func(after bool) error {
 		if idle := f.loops[loopGap].task.Idle(); !after && !recorded.IsZero() && idle > time.Since(recorded) {
@@ -271,9 +262,7 @@ func TestStreamOrder(t *testing.T) {
 				next = blocks[len(blocks)-1].Number + 1
 				return nil
 			})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			expect.OK(rt, err)
 		}
 		if next != uint64(blocks)+1 {
 			rt.Fatalf("read up to block %d, want %d", next-1, blocks)
@@ -327,13 +316,9 @@ func TestForeignGap(t *testing.T) {
 	f := newFixture(t, nil)
 	proxies := f.nodes(t, 3, nil)
 	want := longChain(f, 400)
-	if _, err := f.sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.sync(t.Context()))
 	proxies[0].SetFaults(chaintest.FalseChain{From: 90})
-	if _, err := f.fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(f.fill(t.Context()))
 	proxies[0].SetFaults()
 	f.catchUp(t)
 	f.expect(t, 400, 397, 9, want-9, 0)
@@ -456,9 +441,7 @@ func TestAddressCache(t *testing.T) {
 		for j := range some {
 			some[j] = invoice.Address{0xdd, byte(i), byte(i >> 8), byte(j), byte(j >> 8)}
 		}
-		if _, err := c.watched(t.Context(), some); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(c.watched(t.Context(), some))
 	}
 	if len(c.known) > MaxCached {
 		t.Errorf("%d answers are remembered", len(c.known))

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and returns it once all blocks
@@ -23,9 +24,7 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 		PollInterval: time.Millisecond, Watchdog: clock.New(200 * time.Millisecond),
 	}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Sleep: noSleep, Logger: conf.Logger, Timeout: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(pool.Close)
 	conf.Pool = pool
 	if change != nil {
@@ -45,9 +44,7 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := s.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, s.Run(ctx))
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	<-done

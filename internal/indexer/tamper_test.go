@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // question is a JSON-RPC call that is forwarded to a node.
@@ -33,9 +35,7 @@ func tamperingProxy(t *testing.T, node http.Handler, answer func(q question, ask
 		w := httptest.NewRecorder()
 		node.ServeHTTP(w, r)
 		var reply struct{ Result any }
-		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
 		return reply.Result
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestOmittedLogIsReadAgain has a node leave out two payments of a block in which others satisfy the bloom filter.
@@ -44,12 +45,8 @@ func TestOmittedLogIsReadAgain(t *testing.T) {
 					if got := f.ledger.count(want); got != 1 {
 						t.Fatalf("%d payments are %s before, want 1", got, want)
 					}
-					if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted[0].Hash), b.Number, ledger.UnreadLookup); err != nil {
-						t.Fatal(err)
-					}
-					if err := f.readUnread(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted[0].Hash), b.Number, ledger.UnreadLookup))
+					expect.OK(t, f.readUnread(t.Context()))
 					found := 3
 					if nodes == 1 && !receipts {
 						found = 2 // the other one is in no answer
@@ -78,12 +75,8 @@ func TestReportWithoutTransfer(t *testing.T) {
 	tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))
 	b := f.chain.Mine(tx)
 	f.catchUp(t)
-	if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(tx.Hash), b.Number, ledger.UnreadLookup); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.readUnread(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.ledger.ReportUnread(t.Context(), "", invoice.Hash(tx.Hash), b.Number, ledger.UnreadLookup))
+	expect.OK(t, f.readUnread(t.Context()))
 	if len(f.ledger.unread) != 0 || f.state(0) != chain.StateOK {
 		t.Errorf("%d are unread, and the node is %s", len(f.ledger.unread), f.state(0))
 	}
@@ -124,9 +117,7 @@ func TestReceiptShowsMore(t *testing.T) {
 	if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != ledger.UnreadReceipt || u.Block != 1 {
 		t.Fatalf("unread are %+v", f.ledger.unread)
 	}
-	if err := f.readUnread(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.readUnread(t.Context()))
 	f.expect(t, 4, 1, 0, 2, 0)
 }
 
@@ -325,12 +316,8 @@ func TestLookupOfBlockReadTogether(t *testing.T) {
 		if kept, _ := f.ledger.Headers(t.Context(), "", b.Number, b.Number); len(kept) != 0 || f.ledger.count(invoice.Pending) != 0 {
 			t.Fatalf("kept is %+v", kept)
 		}
-		if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted.Hash), b.Number, ledger.UnreadLookup); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.readUnread(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted.Hash), b.Number, ledger.UnreadLookup))
+		expect.OK(t, f.readUnread(t.Context()))
 		if u := f.ledger.unread; f.ledger.count(invoice.Pending) != 1 || len(u) != 0 {
 			t.Fatalf("%d payments are pending, unread are %+v", f.ledger.count(invoice.Pending), u)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -65,11 +66,7 @@ func TestAttributionAppliesOnce(t *testing.T) {
 		all := append(w.replicas(), &process{Service: w.service()})
 		var group sync.WaitGroup
 		for _, replica := range all {
-			group.Go(func() {
-				if err := replica.ApplyAttributions(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
+			group.Go(func() { expect.NoError(t, replica.ApplyAttributions(t.Context())) })
 		}
 		group.Wait()
 		if got, types := w.invoice(inv.ID), strings.Join(w.eventTypes(inv), " "); got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000 || types != "invoice.created payment.received invoice.paid" {
@@ -101,11 +98,7 @@ func TestUndoAgainstApply(t *testing.T) {
 			var group sync.WaitGroup
 			var undo error
 			group.Go(func() { _, undo = replicas[0].UndoDecision(w.as("juan"), d.ID, w.merchant) })
-			group.Go(func() {
-				if err := replicas[1].ApplyAttributions(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
+			group.Go(func() { expect.NoError(t, replicas[1].ApplyAttributions(t.Context())) })
 			group.Wait()
 			is, got, row := w.invoice(inv.ID), w.decided(p), w.payment(p.Transfer)
 			undone := undo == nil && got.UndoneBy == "juan" && got.AppliedAt.IsZero() && is.Status == invoice.Open && is.AmountPaid.IsZero() &&

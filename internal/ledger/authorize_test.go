@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // headChecker accepts every authorization as of the head, unless fail is set.
@@ -208,9 +209,7 @@ func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 		accepted, err := w.Authorize(t.Context(), inv.ID, a)
 		w.must(err)
 		lease := db.WorkLease{Name: "writer", Holder: "holder"}
-		if _, err := w.db.store.AcquireWorkLease(t.Context(), lease, at(start), at(start+3600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.db.store.AcquireWorkLease(t.Context(), lease, at(start), at(start+3600)))
 		w.must(ledger.RefuseAuthorization(t.Context(), w.db.store, lease, accepted.ID, invoice.RefusedReverts, at(start)))
 		if got := w.stored(accepted.ID); got.Status != ledger.AuthorizationRefused {
 			t.Fatalf("it is %s", got.Status)

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // onPostgres returns a world in a PostgreSQL database, where transactions run
@@ -79,9 +80,7 @@ func (w *world) inBackground(fn func(ctx context.Context) error) <-chan struct{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := fn(w.t.Context()); err != nil {
-			w.t.Error(err)
-		}
+		expect.NoError(w.t, fn(w.t.Context()))
 	}()
 	return done
 }

@@ -322,9 +322,7 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 		for i := range ledger.MaxClaims {
 			p := w.pay(invoice.NewAmount(uint64(70_000 + i)))
 			w.mine(start+1+int64(i), p)
-			if _, err := w.Claim(t.Context(), ledger.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.Claim(t.Context(), ledger.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}))
 		}
 		payer := newAccount(t)
 		p := w.unattributedPaymentOf(payer, start+60+int64(invoice.LateWindow/time.Second)+100, 990_000)

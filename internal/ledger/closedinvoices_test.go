@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // ended returns the copy of an invoice with a status.
@@ -69,9 +70,7 @@ func TestClosedInvoice(t *testing.T) {
 		if p := w.payment(late); p.InvoiceID != void.ID {
 			t.Errorf("the late payment belongs to %q", p.InvoiceID)
 		}
-		if _, err := w.attribute(w.payment(stray), byHand); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.attribute(w.payment(stray), byHand))
 		if got := w.invoice(byHand.ID); got.Status != invoice.Paid || number(got.AmountPaid) != 501_000+number(byHand.TransferAmount) {
 			t.Errorf("after the decision, the invoice is %+v", got)
 		}

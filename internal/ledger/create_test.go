@@ -232,9 +232,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {
-			if _, err := w.db.sql.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.db.sql.ExecContext(t.Context(), statement))
 		}
 		w.create()
 		watched, err := w.Watched(t.Context(), w.chainKey, []invoice.Address{w.address})

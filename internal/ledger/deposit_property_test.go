@@ -143,11 +143,7 @@ func (set *depositSet) open(t *testing.T) (*world, func()) {
 	expect.OK(t, errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(path, set.file, 0o600)))
 	s, err := db.Open(t.Context(), "sqlite:"+path)
 	expect.OK(t, err)
-	return (&database{store: s}).unstarted(t), func() {
-		if err := errors.Join(s.Close(), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	}
+	return (&database{store: s}).unstarted(t), func() { expect.NoError(t, errors.Join(s.Close(), os.RemoveAll(dir))) }
 }
 
 // transferKey identifies a transfer: a reorg may change its amount and accounts.

@@ -205,9 +205,7 @@ func TestImportRefuses(t *testing.T) {
 				t.Errorf("signed long ago: %+v, %v", done, err)
 			}
 		}
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, known, 1, ""), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, known, 1, ""), nil))
 		differing := copyOf(t, known, 1, "")
 		differing.Invoice.Description = "another"
 		if _, err := w.ImportInvoice(t.Context(), differing, nil); !errors.Is(err, ledger.ErrCopyDiffers) {
@@ -258,9 +256,7 @@ func TestImportOfAnotherMerchant(t *testing.T) {
 			}
 		}
 		w.Service = w.service()
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}))
 		another := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000) })
 		w.lose(another)
 		if _, err := w.ImportInvoice(t.Context(), copyOf(t, another, 0, ""), nil); err != nil {

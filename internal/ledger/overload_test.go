@@ -151,9 +151,7 @@ func (d *database) hold(t *testing.T) (release func()) {
 		if _, err := session.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Error(err)
 		}
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, session.Close())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes only the refunded amount.
@@ -56,9 +57,7 @@ func TestCatchUpInRecovery(t *testing.T) {
 		w.mine(at(), w.back(second.Amount))
 		_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
 		w.must(err)
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 2); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 2))
 		if n := w.paidEvents(w.invoice(early.ID)); n != 0 {
 			t.Errorf("there are %d events that the invoice is paid whose payment was sent back before it was final", n)
 		}
@@ -79,9 +78,7 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, transfer)
 		}
 		w.final()
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
 		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
 		w.mine(w.head().Time.Unix() + 1)
 		w.final()
@@ -105,9 +102,7 @@ func TestImportOfRefundedDeposit(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, transfer)
 		}
 		w.final()
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
 		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
 		w.mine(w.head().Time.Unix() + 1)
 		w.final()
@@ -137,9 +132,7 @@ func TestImportOfPaymentBetweenMerchants(t *testing.T) {
 				w.final()
 			}
 			w.wantDue(theirs.ID, invoice.Open, 2_000_000)
-			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
 			w.final()
 			w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
 			if got := w.storedAs(paid); got != "payment by transfer_amount" {
@@ -186,9 +179,7 @@ func TestImportAfterTheRecovery(t *testing.T) {
 				w.mine(w.head().Time.Unix()+1, transfer)
 			}
 			w.final()
-			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
 			w.fill(begun, w.head(), w.blocks[len(w.blocks)-3:]...)
 			if got := w.invoice(lost.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() || !got.AmountRefunded.IsZero() {
 				t.Errorf("%d transfers in the lost past: the invoice is %s with %s paid and %s refunded", inThePast, got.Status, got.AmountPaid, got.AmountRefunded)

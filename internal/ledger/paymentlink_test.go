@@ -67,9 +67,7 @@ func eachLinks(t *testing.T, test func(t *testing.T, w *linkWorld)) {
 		w.PaymentLinkManager = ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: store, Ledger: service, Holders: w.merchants, Now: w.clock})
 		for _, id := range []string{"acme", "globex"} {
 			name := strings.ToUpper(id)
-			if _, err := w.merchants.Create(t.Context(), operator, id, invoice.MerchantChange{Name: &name}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.merchants.Create(t.Context(), operator, id, invoice.MerchantChange{Name: &name}))
 		}
 		update(t, store, func(ctx context.Context, tx *db.Tx) error {
 			_, err := ledger.InsertChain(ctx, tx, "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: time.Unix(linkStart, 0)}, nil)
@@ -204,9 +202,7 @@ func TestCreateWithKey(t *testing.T) {
 			t.Error("the first request is marked as a repeat")
 		}
 		title := "Two espressos"
-		if _, err := w.Update(t.Context(), acme, first.ID, invoice.PaymentLinkChange{Title: &title}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), acme, first.ID, invoice.PaymentLinkChange{Title: &title}))
 		if again := w.create(t, r); again.ID != first.ID || again.Title != title || !replayed {
 			t.Errorf("repeated: %+v", again)
 		}
@@ -349,9 +345,7 @@ func TestPayWithoutAnAllowedAddress(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		l := w.create(t, espresso())
 		list := []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{3}}}
-		if _, err := w.merchants.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: list}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.merchants.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: list}))
 		w.pass(2 * time.Second)
 		_, err := w.Pay(t.Context(), l, l.Amount, "a")
 		if wrong := (*ledger.UnusableError)(nil); !errors.As(err, &wrong) || wrong.Reason.Field != "merchantAddress" || wrong.ID != l.ID {
@@ -382,9 +376,7 @@ func TestList(t *testing.T) {
 			r.Slug = slug
 			ids = append(ids, w.create(t, r).ID)
 		}
-		if _, err := w.Update(t.Context(), acme, ids[1], invoice.PaymentLinkChange{Archived: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Update(t.Context(), acme, ids[1], invoice.PaymentLinkChange{Archived: true}))
 		yes, no := true, false
 		for _, c := range []struct {
 			f    ledger.PaymentLinkFilter

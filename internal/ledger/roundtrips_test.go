@@ -128,9 +128,7 @@ func TestRoundTripsOfImport(t *testing.T) {
 		}
 		w.lose(all...)
 		before := proxy.Turns()
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, all[0], 0, ""), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, all[0], 0, ""), nil))
 		return proxy.Turns() - before
 	}
 	for range 2 {
@@ -148,10 +146,6 @@ func proxied(t *testing.T) (*world, *dbtest.Proxy) {
 	proxy, through, err := dbtest.StartProxy(t.Context(), direct, 0)
 	expect.OK(t, err)
 	d := &database{store: dbtest.Open(t, through), sql: dbtest.SQL(t, direct)}
-	t.Cleanup(func() {
-		if err := errors.Join(d.store.Close(), proxy.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, errors.Join(d.store.Close(), proxy.Close())) })
 	return d.world(t), proxy
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestScreeningTurns: a payment about which a call failed keeps its turn before payments that came later.
@@ -54,9 +55,7 @@ func TestScreeningAfterRecovery(t *testing.T) {
 		w.mine(start+12, w.back(paying.Amount))
 		_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
 		w.must(err)
-		if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1))
 		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
 		w.Service = w.service(func(c *ledger.Config) { c.Screens = true })
 		w.verdict(paying, invoice.ScreeningAccepted)

@@ -138,9 +138,7 @@ func TestChargeLater(t *testing.T) {
 	s := limits.NewShares[string]("seats", 4)
 	for range 2 {
 		expect.OK(t, s.Take(1, claim("a")))
-		if err := s.Charge(1, claim("m")); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, s.Charge(1, claim("m")))
 	}
 	expect.OK(t, s.Take(1, claim("b")))
 	if err := s.Charge(1, claim("m")); err == nil {

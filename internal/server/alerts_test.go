@@ -117,30 +117,18 @@ func newSmallDisk(t *testing.T) smallDisk {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "quittance-disk-") //nolint:usetesting // the user of the server must be able to enter it
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := os.Remove(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, os.Remove(dir)) })
 	d := smallDisk{t: t}
 	opts := dbtest.Options{Settings: []string{"min_wal_size=32MB", "max_wal_size=64MB"}}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200m,mode=1777"); err == nil {
 		opts.Dir, d.fill = dir, filepath.Join(dir, "fill")
-		t.Cleanup(func() {
-			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { expect.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	} else if !errors.Is(err, syscall.EPERM) {
 		t.Fatal(err)
 	}
 	cluster, err := dbtest.StartCluster(t.Context(), opts)
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, cluster.Stop()) })
 	d.url = cluster.DSN("postgres")
 	return d
 }
@@ -174,9 +162,7 @@ func (d smallDisk) limitFiles(to string) {
 	conn, err := pgx.Connect(d.t.Context(), d.url)
 	expect.OK(d.t, err)
 	for _, statement := range []string{"ALTER SYSTEM SET temp_file_limit = " + to, "SELECT pg_reload_conf()"} {
-		if _, err := conn.Exec(d.t.Context(), statement); err != nil {
-			d.t.Fatal(err)
-		}
+		expect.Success(d.t)(conn.Exec(d.t.Context(), statement))
 	}
 	expect.OK(d.t, conn.Close(d.t.Context()))
 }
@@ -248,7 +234,5 @@ func TestExtraListsOfStandby(t *testing.T) {
 
 func stopCluster(t *testing.T, c *dbtest.Cluster) {
 	t.Helper()
-	if err := c.Stop(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, c.Stop())
 }

@@ -39,11 +39,7 @@ func built(t *testing.T, cfg Config) *Server {
 	if s.store, err = db.Open(t.Context(), cfg.Database); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, s.store.Close()) })
 	expect.OK(t, s.build(t.Context()))
 	t.Cleanup(func() {
 		for _, run := range s.chains {
@@ -76,9 +72,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	expect.OK(t, err)
 	other := request
 	other.Key = "other" // the newest event is always kept
-	if _, err := s.settle.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(s.settle.Create(t.Context(), other))
 	jump.Store(int64(48 * time.Hour))
 	for when, s := range map[string]*Server{"while it runs": s, "between two runs": built(t, cfg)} {
 		expect.OK(t, s.settle.DeleteOldKeys(t.Context()))
@@ -117,9 +111,7 @@ func TestServiceOffAtNight(t *testing.T) {
 	conn := dbtest.SQL(t, cfg.Database)
 	insert := func(statement string, args ...any) {
 		t.Helper()
-		if _, err := conn.ExecContext(t.Context(), statement, args...); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(conn.ExecContext(t.Context(), statement, args...))
 	}
 	start := func() *Server {
 		s := built(t, cfg)
@@ -129,19 +121,15 @@ func TestServiceOffAtNight(t *testing.T) {
 	}
 	s := start()
 	open := func() { // as a process that starts, and counts up to an hour
-		if _, err := db.OpenClock(t.Context(), db.ClockConfig{Store: s.store, Wall: now, Logger: s.cfg.Logger}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(db.OpenClock(t.Context(), db.ClockConfig{Store: s.store, Wall: now, Logger: s.cfg.Logger}))
 	}
 	for n := range days {
 		passed.Store(int64(n) * int64(day))
 		open()
-		if _, err := s.settle.Create(t.Context(), ledger.CreateRequest{Draft: invoice.Draft{
+		expect.Success(t)(s.settle.Create(t.Context(), ledger.CreateRequest{Draft: invoice.Draft{
 			MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
 			ExpiresAt: invoice.Unix(now().Add(30 * day).Unix()),
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		insert("INSERT INTO endpoint_secrets VALUES ('m', $1, 'x', $2, 'retiring', 1, $3, NULL)", n+1, cfg.Keyring.KeyID(), now().Add(day).Unix())
 		insert("INSERT INTO sign_in_links (token_hash, key_id, expires_at) VALUES ($1, 'key', $2)", fmt.Sprintf("%064d", n), now().Add(day).Unix())
 		s.requests.Add(access.LoggedRequest{MerchantID: "m", At: now(), Method: "GET", Status: 200})

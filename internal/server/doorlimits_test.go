@@ -80,9 +80,7 @@ func TestSettingsOfHTTP2(t *testing.T) {
 		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
 		expect.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(io.WriteString(conn, http2.ClientPreface))
 		frames := http2.NewFramer(conn, conn)
 		expect.OK(t, frames.WriteSettings())
 		frame, err := frames.ReadFrame()

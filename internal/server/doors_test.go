@@ -77,9 +77,7 @@ func TestDoors(t *testing.T) {
 		t.Errorf("a profile: %d %.100s", a.status, a.body)
 	}
 	s.stop()
-	if err := <-s.ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-s.ended)
 	for _, l := range listeners {
 		if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String()); err == nil {
 			_ = conn.Close()
@@ -155,9 +153,7 @@ func TestBusyDoorLeavesOthers(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
 		expect.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := io.WriteString(conn, "GET /checkout/inv_x HTTP/1.1\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(io.WriteString(conn, "GET /checkout/inv_x HTTP/1.1\r\n"))
 	}
 	begun := time.Now()
 	for _, l := range listeners[1:] {
@@ -222,9 +218,7 @@ func TestHTTPS(t *testing.T) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listeners[0].Addr().String())
 	expect.OK(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "GET /api/invoices HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.WriteString(conn, "GET /api/invoices HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "400") {
 		t.Errorf("plain HTTP is answered %q, %v", line, err)
 	}

@@ -45,11 +45,7 @@ func ask(t *testing.T, method, url, content string, change ...func(*http.Request
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	response, err := transport.RoundTrip(r)
 	expect.OK(t, err)
-	defer func() {
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, response.Body.Close()) }()
 	body := io.Reader(response.Body)
 	if response.Header.Get("Content-Type") == "text/event-stream" {
 		body = io.LimitReader(body, int64(len("retry: 2000\n"))) // it does not end

@@ -60,11 +60,7 @@ func (p postOffice) open(t *testing.T) *mailer.SMTP {
 	s := smtp.NewServer(p)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), <-ended); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, errors.Join(s.Close(), <-ended)) })
 	at := listener.Addr().(*net.TCPAddr)
 	return &mailer.SMTP{Host: "127.0.0.1", Port: at.Port, Encryption: mailer.NoTLS, From: mail.Address{Name: "Pay", Address: "pay@pay.example"}, Now: time.Now}
 }
@@ -89,9 +85,7 @@ func TestMails(t *testing.T) {
 	listeners, database := listenOn(t, Address{}), dbtest.Migrated(t)
 	base := "http://" + listeners[0].Addr().String()
 	past := time.Now().Add(-30 * time.Hour).UnixMilli() // an outage, of which the schedule's clock counts an hour
-	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, $1, $1)", past); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(dbtest.SQL(t, database).ExecContext(t.Context(), "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, $1, $1)", past))
 	startServer(t, Config{Database: database, Listeners: listeners, PublicURL: base, Chains: []Chain{chain}, Merchants: Merchants{AcceptAll: true}, SMTP: office.open(t)})
 	await(t, base, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
 	create := func() string {
@@ -140,9 +134,7 @@ func TestMails(t *testing.T) {
 	due := func(hours int, id string) (at int64) { // makes a reminder due, and another mail wakes the mailer
 		t.Helper()
 		at = time.Now().Unix()
-		if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE mails SET due_at = $1, send_at = $1, hours = $2 WHERE kind = 'reminder' AND invoice_id = $3 AND hours = 2", at, hours, id); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE mails SET due_at = $1, send_at = $1, hours = $2 WHERE kind = 'reminder' AND invoice_id = $3 AND hours = 2", at, hours, id))
 		send(create(), `{"email":"other@example.com"}`, http.StatusNoContent)
 		return at
 	}

@@ -99,9 +99,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 		case <-refused:
 		}
 	}
-	if err := c.Listener.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, c.Listener.Close())
 	for range accepted {
 		t.Error("another connection was accepted")
 	}
@@ -211,9 +209,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(c) }()
 	client := dialFrom(t, c, "127.0.0.2")
-	if _, err := io.WriteString(client, "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.WriteString(client, "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"))
 	answer := bufio.NewReader(client)
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
 		t.Fatalf("%q, %v", line, err)
@@ -226,9 +222,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 		}
 	}
 	c.mu.Unlock()
-	if _, err := io.WriteString(client, "xy"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.WriteString(client, "xy"))
 	conn := <-entered
 	c.mu.Lock()
 	if conn.working != 1 || conn.slow(long) {
@@ -242,9 +236,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 		t.Errorf("%q, %v", line, err)
 	}
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, server.Close())
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}
@@ -260,16 +252,12 @@ func keepAlive(t *testing.T, base string, requests int) net.Conn {
 	expect.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	for range requests {
-		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("%v, %v", response, err)
 		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(io.Copy(io.Discard, response.Body))
 		_ = response.Body.Close()
 	}
 	return conn
@@ -294,9 +282,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 	// The newest connections are open: those idle for longest were closed.
 	newest := idle[len(idle)-1]
-	if _, err := io.WriteString(newest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.WriteString(newest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 	if line, err := bufio.NewReader(newest).ReadString('\n'); err != nil || !strings.Contains(line, "200 OK") {
 		t.Errorf("the newest connection answers %q, %v", line, err)
 	}
@@ -338,9 +324,7 @@ func TestFailedAcceptsAreLogged(t *testing.T) {
 			t.Errorf("%v failures were counted; want 5", n)
 		}
 	}
-	if err := errors.Join(client.Close(), conn.Close(), conns.Close()); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, errors.Join(client.Close(), conn.Close(), conns.Close()))
 	if _, err := conns.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v", err)
 	}

@@ -283,9 +283,7 @@ var credentials = []struct {
 	{"revoked", func(t *testing.T, w *matrixWorld, r webpage.Route) {
 		record, k, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
 		expect.OK(t, err)
-		if _, err := w.keys.Revoke(t.Context(), access.Open(), record.ID); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.keys.Revoke(t.Context(), access.Open(), record.ID))
 		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", "Bearer "+k.Reveal()), "was revoked")
 	}},
 	{"another merchant's", checkOtherMerchant},

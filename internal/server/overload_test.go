@@ -110,11 +110,7 @@ func startOverload(t *testing.T, database string) *overload {
 	o := &overload{T: t, log: new(logtest.Buffer), paid: make(chan string, overloadPayments)}
 	proxy, through, err := dbtest.StartProxy(t.Context(), database, 0)
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, proxy.Close()) })
 	o.proxy = proxy
 	receiver := httptest.NewServer(http.HandlerFunc(o.receive))
 	t.Cleanup(receiver.Close)
@@ -140,9 +136,7 @@ func (o *overload) receive(_ http.ResponseWriter, r *http.Request) {
 	var event struct {
 		Data struct{ Payment struct{ InvoiceID string } }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
-		o.Error(err)
-	}
+	expect.NoError(o, json.NewDecoder(r.Body).Decode(&event))
 	o.paid <- event.Data.Payment.InvoiceID
 }
 
@@ -198,14 +192,8 @@ func (o *overload) hold(database string) {
 	o.Helper()
 	tx, err := dbtest.SQL(o.T, database).BeginTx(o.Context(), nil)
 	expect.OK(o, err)
-	defer func() {
-		if err := tx.Rollback(); err != nil {
-			o.Error(err)
-		}
-	}()
-	if _, err := tx.ExecContext(o.Context(), "SELECT pg_advisory_xact_lock(1903520116)"); err != nil {
-		o.Fatal(err)
-	}
+	defer func() { expect.NoError(o, tx.Rollback()) }()
+	expect.Success(o)(tx.ExecContext(o.Context(), "SELECT pg_advisory_xact_lock(1903520116)"))
 	for deadline := time.Now().Add(time.Minute); o.refused.Load() == 0; {
 		if time.Now().After(deadline) || !clock.Sleep(o.Context(), overloadTrip, nil) {
 			o.Fatal("no create is refused")

@@ -41,9 +41,7 @@ func setReadOnly(t *testing.T, database, value string) {
 			t.Error(err)
 		}
 	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, conn.Close(t.Context()))
 }
 
 // notice is the body of a transfer provider's notice.

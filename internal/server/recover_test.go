@@ -443,9 +443,7 @@ func TestExtraRestoredWhileRunning(t *testing.T) {
 	config, _, _ := scriptedChain(t, "house", 7)
 	run := startServer(t, Config{Database: url, Chains: []Chain{config}, TestClock: &TestClock{Real: time.Now, Advanced: advanced}})
 	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(dbtest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"))
 	advanced <- struct{}{} // a clock reading
 	h := await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
 	if !strings.Contains(h.Restored, "committed") {

@@ -115,9 +115,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 			t.Error("a pending event is sent again")
 		}
 		for range 2 {
-			if _, _, err := l.RedeliverMany(t.Context(), webhooks.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(l.RedeliverMany(t.Context(), webhooks.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9))
 		}
 		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
 		if err != nil || len(entries) != 2 {

@@ -403,9 +403,7 @@ func TestChainRenamedWithUpgrade(t *testing.T) {
 	first.end(t)
 	conn := dbtest.SQL(t, database)
 	for _, table := range []string{"known_tokens", "known_contracts", "known_chains", "revisions"} {
-		if _, err := conn.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(conn.ExecContext(t.Context(), "DELETE FROM "+table))
 	}
 	renamed := c
 	renamed.Key = "home"

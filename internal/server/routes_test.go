@@ -32,11 +32,7 @@ func testTable(t *testing.T) ([]webpage.Route, renderers) {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	listeners := threeDoors(t)
-	t.Cleanup(func() {
-		if err := closeAll(listeners); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, closeAll(listeners)) })
 	s, err := newServer(Config{Listeners: listeners, Routes: map[string]http.Handler{"GET /dev/world": http.NotFoundHandler()}, Now: time.Now, Logger: logger})
 	expect.OK(t, err)
 	rest := api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger})

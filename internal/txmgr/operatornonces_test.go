@@ -217,9 +217,7 @@ func TestExclusiveKeyGivesNoFalseAlarm(t *testing.T) {
 		})
 		o.tb = r
 		lost := rapid.Uint64Range(0, stored-before).Draw(r, "lost")
-		if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM chain_txs WHERE sender = $1 AND nonce >= $2", o.name.String(), int64(stored-lost)); err != nil {
-			r.Fatal(err)
-		}
+		expect.Success(r)(dbtest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM chain_txs WHERE sender = $1 AND nonce >= $2", o.name.String(), int64(stored-lost)))
 		o.notes(t, mined, false, mined > stored-lost)
 		o.end(t, false)
 	})

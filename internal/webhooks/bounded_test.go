@@ -89,9 +89,7 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 					t.Errorf("a sick one's outcome: %+v", o)
 				}
 			}
-			if err := w.stop(); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, w.stop())
 		})
 	}
 }
@@ -135,9 +133,7 @@ func TestStopDespiteStuckTransport(t *testing.T) {
 	receive(t, transport.arrived, "the exchange")
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
-	if err := receive(t, stopped, "the stop"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, receive(t, stopped, "the stop"))
 	leaseOne(t, s, "another", epoch, epoch.Add(time.Second)) // the lease was released
 }
 

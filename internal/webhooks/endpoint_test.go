@@ -184,23 +184,15 @@ func TestPromoteOfADroppedSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		_, first, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
 		expect.OK(t, err)
-		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
-			t.Fatal(err)
-		}
-		w.onPing = func(ctx context.Context) {
-			if err := w.Unstage(ctx, "cafe"); err != nil {
-				t.Error(err)
-			}
-		}
+		expect.Success(t)(w.Stage(t.Context(), "cafe"))
+		w.onPing = func(ctx context.Context) { expect.NoError(t, w.Unstage(ctx, "cafe")) }
 		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNotStaged) {
 			t.Errorf("promote: %v", err)
 		}
 		if got := w.signing(t, "cafe"); got.Secret != first || got.Others != nil {
 			t.Errorf("events are signed with %+v", got)
 		}
-		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Stage(t.Context(), "cafe"))
 		w.onPing = func(ctx context.Context) {
 			err := w.Unstage(ctx, "cafe")
 			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
@@ -317,9 +309,7 @@ func TestFallback(t *testing.T) {
 		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrConfigured) {
 			t.Errorf("stage for the fallback: %v", err)
 		}
-		if _, _, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"}))
 		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
 			t.Errorf("the merchant's own is %+v", got)
 		}
@@ -450,9 +440,7 @@ func TestReplaceLost(t *testing.T) {
 		put(access.NewKeyring(kept, lost), "kept", webhooks.HeaderChange{Name: "X-Key", Value: &value})
 		put(access.NewKeyring(kept, lost), "staged")
 		expect.OK(t, w.openWith(t, access.NewKeyring(lost, kept)))
-		if _, _, err := w.Stage(t.Context(), "staged"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Stage(t.Context(), "staged"))
 		left := access.NewKeyring(newer, kept)
 		if err := w.openWith(t, left); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
 			t.Errorf("without the key it opens: %v", err)
@@ -499,16 +487,12 @@ func TestReplaceLost(t *testing.T) {
 				t.Errorf("before a ping was answered: %+v, %v", v.Secrets, err)
 			}
 			w.answer = answer
-			if _, err := w.PingMerchant(t.Context(), "cafe"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.PingMerchant(t.Context(), "cafe"))
 		}
 		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() {
 			t.Errorf("after a ping was answered: %+v, %v", v.Secrets, err)
 		}
-		if _, _, err := w.Stage(t.Context(), "bean"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Stage(t.Context(), "bean"))
 		if v, err := w.Promote(t.Context(), "bean"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() || !v.Secrets[1].ReplacedAt.IsZero() {
 			t.Errorf("after another rotation: %+v, %v", v.Secrets, err)
 		}
@@ -531,9 +515,7 @@ func TestReseal(t *testing.T) {
 		expect.OK(t, w.openWith(t, access.NewKeyring(old)))
 		const merchants = webhooks.ResealBatch + 3
 		for i := range merchants {
-			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), webhooks.Settings{URL: "https://m.example/"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), webhooks.Settings{URL: "https://m.example/"}))
 		}
 		if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != merchants {
 			t.Errorf("resealed %d, %v; want %d", n, err, merchants)

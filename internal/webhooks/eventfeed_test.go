@@ -228,9 +228,7 @@ func TestBounds(t *testing.T) {
 				}
 				for _, n := range []int{c.events / 2, c.events} {
 					l.add(n-len(l.rows), c.size)
-					if _, err := f.Next(t.Context(), webhooks.Position{Event: int64(n - 1)}); err != nil {
-						t.Fatal(err)
-					}
+					expect.Success(t)(f.Next(t.Context(), webhooks.Position{Event: int64(n - 1)}))
 				}
 				oldest := int64(c.events - c.kept)
 				kept := 0

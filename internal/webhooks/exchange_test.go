@@ -156,9 +156,7 @@ func raw(t *testing.T, answer string) string {
 		}
 	}()
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 		<-done
 	})
 	return "http://" + l.Addr().String()
@@ -313,9 +311,7 @@ func TestExcerptIsKept(t *testing.T) {
 func TestCompressedBodyIsNotInflated(t *testing.T) {
 	var member bytes.Buffer
 	z := gzip.NewWriter(&member)
-	if _, err := z.Write(make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(z.Write(make([]byte, 1<<20)))
 	expect.OK(t, z.Close())
 	bomb := bytes.Repeat(member.Bytes(), 1024)
 	asked := make(chan string, 1)

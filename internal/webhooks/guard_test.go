@@ -99,15 +99,11 @@ func newCanary(t *testing.T) *canary {
 				return
 			}
 			c.reached.Add(1)
-			if err := conn.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, conn.Close())
 		}
 	}()
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 		<-done
 		if n := c.reached.Load(); n != 0 {
 			t.Errorf("the canary was reached %d times", n)
@@ -170,9 +166,7 @@ func nameServer(t *testing.T, answers func() []netip.Addr) *net.Resolver {
 		}
 	}()
 	t.Cleanup(func() {
-		if err := pc.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, pc.Close())
 		<-done
 	})
 	var dialer net.Dialer

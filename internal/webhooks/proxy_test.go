@@ -283,11 +283,7 @@ func TestProxyFails(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	reset := func(c net.Conn) {
-		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
-			t.Error(err)
-		}
-	}
+	reset := func(c net.Conn) { expect.NoError(t, c.(*net.TCPConn).SetLinger(0)) }
 	say := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
 			readRequest(c)
@@ -364,9 +360,7 @@ func TestRoute(t *testing.T) {
 	ctx := way.attach(t.Context())
 	way.phase.Store(towardsProxy)
 	httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{Reused: true})
-	if _, err := connectHeader(ctx, nil, ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(connectHeader(ctx, nil, ""))
 	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultTheirs {
 		t.Errorf("a failure of the connection in use: %v", err)
 	}
@@ -428,9 +422,7 @@ func TestErrorsShowNoAddresses(t *testing.T) {
 		}
 		client.CloseIdleConnections()
 	}
-	if err := listener.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, listener.Close())
 	<-done
 }
 

@@ -158,9 +158,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 		conn := dbtest.SQL(t, url)
 		exec := func(text string, args ...any) {
 			t.Helper()
-			if _, err := conn.ExecContext(t.Context(), text, args...); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(conn.ExecContext(t.Context(), text, args...))
 		}
 		finish := func() {
 			exec("DELETE FROM deliveries")

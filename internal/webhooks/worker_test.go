@@ -47,9 +47,7 @@ func TestDelivers(t *testing.T) {
 			"X-Service-Delivery": events[0].DeliveryID, "X-Service-Timestamp": "1700000000", "Content-Length": strconv.Itoa(len(events[0].Body)),
 		}
 		expect.NoDiff(t, cmp.Diff(want, header), "headers")
-		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch))
 		wantRecord := record{
 			Status: webhooks.Delivered, Finished: epoch,
 			Attempts: []webhooks.Attempt{{Number: 1, Started: epoch, StatusCode: 204}},
@@ -118,12 +116,10 @@ func TestDeadlinePassed(t *testing.T) {
 	due := epoch.Add(-24 * time.Hour).UnixMilli()
 	first := dbtest.Schedule(t, s, "tried", 0, 1, due-1)
 	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
-	if _, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{{
+	expect.Success(t)(webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{{
 		Delivery: tried, LeaseID: "first", Status: webhooks.Pending, NextDue: time.UnixMilli(due + 1),
 		Attempt: &webhooks.Attempt{Number: 1, Started: time.UnixMilli(due), Error: "refused"},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	dbtest.Schedule(t, s, "late", 0, 1, due-1)
 	dbtest.Schedule(t, s, "dead", 0, 1, due-1)
 	w := newWorld(t, s, r.URL)
@@ -378,9 +374,7 @@ func TestStop(t *testing.T) {
 		receive(t, arrived, "the request")
 		w.cancel() // before the answer, after which the second delivery would begin
 		close(answer)
-		if err := w.stop(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, w.stop())
 		if o := w.outcome(t); o.Status != webhooks.Delivered {
 			t.Errorf("outcome %+v", o)
 		}
@@ -403,9 +397,7 @@ func TestStop(t *testing.T) {
 			w.start(t)
 			receive(t, arrived, "a request")
 			receive(t, arrived, "another")
-			if err := w.stop(); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, w.stop())
 			for _, e := range events {
 				if r := recordOf(t, s, e.ID); len(r.Attempts) != 0 || r.Status != webhooks.Pending {
 					t.Errorf("record %+v; want no attempt", r)

@@ -459,11 +459,9 @@ func TestSettleAtOnce(t *testing.T) {
 // TestSettleRefused expects the protocol's reasons, and no stored rows.
 func TestSettleRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		if _, err := w.ledger.Create(t.Context(), ledger.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
+		expect.Success(t)(w.ledger.Create(t.Context(), ledger.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
 			MerchantID: "rival", Merchant: invoice.Address{0x99}, Amount: invoice.NewAmount(1), Currency: "USDC", ChainKey: chainKey, ExpiresAt: invoice.Unix(start + 60),
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		deposited, err := w.ledger.Create(t.Context(), ledger.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
 			MerchantID: "acme", Merchant: till, Amount: invoice.NewAmount(1), Currency: "USDC", ChainKey: chainKey, ExpiresAt: invoice.Unix(start + 60),
 		}})

@@ -148,9 +148,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	p, err := x402.ParseSignatureHeader(header(payload))
 	expect.OK(t, err)
-	if err := (x402.Request{Payment: p, Requirements: requirements()}).Check(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, (x402.Request{Payment: p, Requirements: requirements()}).Check())
 	for want, change := range map[x402.Reason]func(*x402.Requirements){
 		x402.InvalidNetwork:      func(r *x402.Requirements) { r.ChainID = 8453 },
 		x402.InvalidRequirements: func(r *x402.Requirements) { r.Token = invoice.Address{1} },

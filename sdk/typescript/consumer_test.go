@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -42,9 +43,7 @@ func TestExtraReadmeIsOne(t *testing.T) {
 func module(t *testing.T, kind string) (dir string) {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	dir = filepath.Join(must(t, consumer), kind)
 	files := map[string]string{"package.json": fmt.Sprintf(`{"type":%q}`, kind)}
 	var names []string
@@ -59,9 +58,7 @@ func module(t *testing.T, kind string) (dir string) {
 		t.Fatalf("README.md has the blocks %q", names)
 	}
 	samples, err := os.ReadFile(testdeps.Repo("internal/web/apidocs/samples/samples.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	files["samples.ts"], names = string(samples), append(names, "samples.ts")
 	write(t, dir, files)
 	run(t, dir, "tsc", append([]string{"--ignoreConfig", "--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node"}, names...)...)
@@ -70,13 +67,9 @@ func module(t *testing.T, kind string) (dir string) {
 
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(dir, 0o700))
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 }
 
@@ -117,9 +110,7 @@ func start(t *testing.T, w *devtest.World, merchant, dir string, command ...stri
 	t.Helper()
 	address := devtest.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := w.Merchant(t, merchant, "http://"+address+"/webhooks")
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = dir
@@ -132,9 +123,7 @@ func start(t *testing.T, w *devtest.World, merchant, dir string, command ...stri
 func nodeOptions(t *testing.T) string {
 	t.Helper()
 	version, err := exec.CommandContext(t.Context(), "node", "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if strings.HasPrefix(string(version), "v18.") {
 		return "--experimental-global-webcrypto"
 	}
@@ -173,9 +162,7 @@ func TestExtraExamples(t *testing.T) {
 	dir := must(t, consumer)
 	for name, parts := range map[string][]string{"express": {"src", "tsconfig.json", "package.json"}, "next": {"app", "lib"}} {
 		for _, part := range parts {
-			if err := copyAll(filepath.Join("examples", name, part), filepath.Join(dir, name, part)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, copyAll(filepath.Join("examples", name, part), filepath.Join(dir, name, part)))
 		}
 	}
 	run(t, filepath.Join(dir, "express"), "tsc")

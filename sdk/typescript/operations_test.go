@@ -8,6 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestExtraEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	methods := map[string]bool{
 		"receiveNotice": true, "probeNotices": true, // called by a transfer provider
 		"submitAuthorization": true, "getAuthorization": true, // called by a payer
@@ -40,9 +39,7 @@ func TestExtraEveryOperationHasAMethod(t *testing.T) {
 func declared(t *testing.T, file, pattern string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	found := make(map[string]bool)
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 		found[match[1]] = true

@@ -21,6 +21,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -105,9 +106,7 @@ func npm(dir string, env []string, args ...string) error {
 func must[T any](t *testing.T, get func() (T, error)) T {
 	t.Helper()
 	v, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return v
 }
 
@@ -170,9 +169,7 @@ func deliveries(now time.Time) []delivery {
 // TestExtraPackage runs the package's own tests.
 func TestExtraPackage(t *testing.T) {
 	t.Parallel()
-	if err := npm(must(t, build).dir, nil, "run", "unit"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, npm(must(t, build).dir, nil, "run", "unit"))
 }
 
 // TestExtraNode22 also runs the tests of unresponsive peers with Node 22: a garbage collection must not drop a timeout or a
@@ -209,16 +206,10 @@ func TestExtraPublicVerifiers(t *testing.T) {
 	t.Parallel()
 	p := must(t, build)
 	data, err := json.Marshal(deliveries(time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file := filepath.Join(t.TempDir(), "deliveries.json")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := npm(p.dir, []string{"SIGNED_DELIVERIES=" + file}, "run", "standard"); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, os.WriteFile(file, data, 0o600))
+	expect.NoError(t, npm(p.dir, []string{"SIGNED_DELIVERIES=" + file}, "run", "standard"))
 }
 
 // TestExtraStandardWebhooksForGo verifies signatures with Go's standardwebhooks.
@@ -229,9 +220,7 @@ func TestExtraStandardWebhooksForGo(t *testing.T) {
 		if d.Raw {
 			verifier, err = standardwebhooks.NewWebhookRaw([]byte(d.Secret))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		headers := http.Header{}
 		for name, value := range d.Headers {
 			headers.Set(name, value)

@@ -213,9 +213,7 @@ func TestMinedEndsWithItsContext(t *testing.T) {
 func TestCloseTwice(t *testing.T) {
 	c := start(t, Config{BlockTime: time.Millisecond})
 	for range 2 {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, c.Close())
 	}
 	if err := c.Seal(t.Context()); err == nil {
 		t.Error("Seal after Close returned no error")

@@ -119,9 +119,7 @@ func TestFilterLimits(t *testing.T) {
 		t.Error("a filter with too many items is still there")
 	}
 	for range maxFilters {
-		if _, err := install(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(install())
 	}
 	if _, err := install(); err == nil {
 		t.Errorf("more than %d filters were created", maxFilters)
@@ -190,9 +188,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 		if answer.StatusCode != test.want {
 			t.Errorf("%+v: the status is %d", test, answer.StatusCode)
 		}
-		if err := answer.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, answer.Body.Close())
 	}
 }
 

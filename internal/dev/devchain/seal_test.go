@@ -101,9 +101,7 @@ func TestPeriodicSealingKeepsNearTheClock(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(r, "ticks") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(r, "milliseconds")) * time.Millisecond)
 			if rapid.Bool().Draw(r, "pay") {
-				if _, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), common.Big1, nil); err != nil {
-					r.Fatal(err)
-				}
+				expect.Success(r)(c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), common.Big1, nil))
 			}
 			tick(t, c)
 			if ahead := int64(c.head().Time) - now.Unix(); ahead > 2 {

@@ -57,11 +57,7 @@ func SQLite(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp(testdeps.MemoryDir(), "quittance-sqlite-") //nolint:usetesting // in memory
 	expect.OK(tb, err)
-	tb.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			tb.Error(err)
-		}
-	})
+	tb.Cleanup(func() { expect.NoError(tb, os.RemoveAll(dir)) })
 	return "sqlite:" + filepath.Join(dir, "quittance.db")
 }
 

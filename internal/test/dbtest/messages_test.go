@@ -45,11 +45,7 @@ func TestTurns(t *testing.T) {
 	expect.OK(t, err)
 	conn, err := pgx.Connect(t.Context(), through)
 	expect.OK(t, err)
-	t.Cleanup(func() {
-		if err := errors.Join(conn.Close(context.Background()), proxy.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, errors.Join(conn.Close(context.Background()), proxy.Close())) })
 	turns := func(do func() error) int64 {
 		before := proxy.Turns()
 		expect.OK(t, do())

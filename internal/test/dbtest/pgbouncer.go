@@ -41,11 +41,7 @@ func PgBouncer(tb testing.TB, target string) string {
 	expect.OK(tb, err)
 	dir, err := srv.mkdirTemp(tempDir())
 	expect.OK(tb, err)
-	tb.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			tb.Error(err)
-		}
-	})
+	tb.Cleanup(func() { expect.NoError(tb, os.RemoveAll(dir)) })
 	for range startAttempts {
 		var through string
 		if through, err = startBouncer(ctx, tb, srv, program, dir, target); err == nil {

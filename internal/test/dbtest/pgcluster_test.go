@@ -83,11 +83,7 @@ func TestExtraClusterWithoutFsync(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
 	expect.OK(t, err)
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { expect.NoError(t, c.Stop()) }()
 	conn := connect(t, c.DSN("postgres"))
 	if v := query[string](t, conn, `SHOW fsync`); v != "off" {
 		t.Errorf("fsync = %s, want off", v)

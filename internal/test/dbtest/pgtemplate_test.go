@@ -11,9 +11,7 @@ import (
 // TestMigratedPostgres changes a database with the schema, and makes another one, which has only the schema.
 func TestMigratedPostgres(t *testing.T) {
 	t.Parallel()
-	if _, err := connect(t, MigratedPostgres(t)).Exec(t.Context(), "CREATE TABLE first ()"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(connect(t, MigratedPostgres(t)).Exec(t.Context(), "CREATE TABLE first ()"))
 	second := MigratedPostgres(t)
 	if got := scan(t, second, "SELECT count(*) FILTER (WHERE relname = 'invoices') || ' ' || count(*) FILTER (WHERE relname = 'first') FROM pg_class"); got != "1 0" {
 		t.Errorf("it has %s tables of these names, want 1 0", got)

@@ -33,11 +33,7 @@ func SQL(tb testing.TB, url string) *DB {
 	}
 	conn, err := sql.Open(driver, source)
 	expect.OK(tb, err)
-	tb.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	tb.Cleanup(func() { expect.NoError(tb, conn.Close()) })
 	return conn
 }
 

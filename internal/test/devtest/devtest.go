@@ -72,9 +72,7 @@ type Merchant struct {
 func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	t.Helper()
 	account := make([]byte, 20)
-	if _, err := rand.Read(account); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(rand.Read(account))
 	address := "0x" + hex.EncodeToString(account)
 	_, err := w.Operator.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
 		ID: id, Name: id, DefaultAddresses: map[string]apitypes.Address{w.Info.Chain.ChainKey: address},

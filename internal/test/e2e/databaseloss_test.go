@@ -42,20 +42,12 @@ func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 	if s.node, err = devchain.Start(t.Context(), devchain.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.node.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, s.node.Close()) })
 	var database string
 	if s.proxy, database, err = dbtest.StartProxy(t.Context(), dbtest.MigratedPostgres(t), 0); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { expect.NoError(t, s.proxy.Close()) })
 	listeners, err := server.ListenAll(t.Context(), []server.Address{{Listen: "127.0.0.1:0"}})
 	expect.OK(t, err)
 	ready := make(chan string, 1)
@@ -116,9 +108,7 @@ func TestExtraStopWithLostDatabase(t *testing.T) {
 	t.Parallel()
 	s := startFaultyDatabase(t)
 	s.opened()
-	if _, err := s.proxy.Lose(dbtest.Swallowed); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(s.proxy.Lose(dbtest.Swallowed))
 	begun := time.Now()
 	s.stop()
 	if err := <-s.ended; err != nil {

@@ -301,9 +301,7 @@ func TestExtraDevClockAfterRestart(t *testing.T) {
 		if err != nil || at.AheadSeconds != i*7200 {
 			t.Fatalf("the clock is %d s ahead, want %d: %v", at.AheadSeconds, i*7200, err)
 		}
-		if _, err := dev.Advance(t.Context(), w.info.Load().BaseURL, 2*time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(dev.Advance(t.Context(), w.info.Load().BaseURL, 2*time.Hour))
 		if code := c.stop(t, os.Interrupt, patience); code != 0 {
 			t.Errorf("it ended with %d", code)
 		}

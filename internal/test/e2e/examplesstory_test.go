@@ -47,9 +47,7 @@ func newStory(tb testing.TB) *story {
 	s.world, _ = startWorld(tb, "--block-time", quick)
 	s.till = s.newWallet("")
 	ether := units(tb, "1000000000000000000")
-	if _, err := s.payer().send(within(tb, patience), s.till.address, ether, nil, nil); err != nil {
-		tb.Fatal(err)
-	}
+	expect.Success(tb)(s.payer().send(within(tb, patience), s.till.address, ether, nil, nil))
 	s.replaced = []string{"\r\n", "\n", s.info.Load().BaseURL, baseURL, s.receiver.URL, endpointURL}
 	made := decoded[apitypes.KeySecretResponse](s, s.do(http.MethodPost, "/api/keys", `{"name":"operator","scopes":["admin"]}`, "Content-Type", "application/json"), http.StatusCreated)
 	s.key = made.Secret
@@ -563,9 +561,7 @@ func (s *story) approvals() {
 			VALUES (?, 'acme', 'refund', ?, ?, 'requested', 2, 'shop backend', ?, ?)`, []any{id, subject, strings.Repeat("0", 64), now, now + 604800}},
 		{"INSERT INTO approval_votes (approval_id, person_id, approves, at) VALUES (?, ?, 1, ?)", []any{id, ada, now}},
 	} {
-		if _, err := database.ExecContext(s.Context(), insert.statement, insert.args...); err != nil {
-			s.Fatal(err)
-		}
+		expect.Success(s)(database.ExecContext(s.Context(), insert.statement, insert.args...))
 	}
 	s.call("listApprovals", http.MethodGet, "/api/approvals?state=requested", "")
 	s.call("getApproval", http.MethodGet, "/api/approvals/"+id, "")
@@ -586,11 +582,7 @@ func (s *story) problems() {
 	conn, err := dbtest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
 	expect.OK(s, err)
 	defer conn.Close() //nolint:errcheck // of a test's database
-	if _, err := conn.ExecContext(s.Context(), "BEGIN IMMEDIATE"); err != nil {
-		s.Fatal(err)
-	}
+	expect.Success(s)(conn.ExecContext(s.Context(), "BEGIN IMMEDIATE"))
 	keep("unavailable", s.post(s.body()))
-	if _, err := conn.ExecContext(s.Context(), "ROLLBACK"); err != nil {
-		s.Fatal(err)
-	}
+	expect.Success(s)(conn.ExecContext(s.Context(), "ROLLBACK"))
 }

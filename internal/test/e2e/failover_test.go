@@ -98,9 +98,7 @@ func startPair(ctx context.Context, tb testing.TB) (primary, standby *dbtest.Clu
 
 func stopCluster(tb testing.TB, c *dbtest.Cluster) {
 	tb.Helper()
-	if err := c.Stop(); err != nil {
-		tb.Error(err)
-	}
+	expect.NoError(tb, c.Stop())
 }
 
 // expectInvoices fails the test unless a replica has exactly these invoices.

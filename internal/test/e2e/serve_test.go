@@ -65,9 +65,7 @@ func TestServe(t *testing.T) {
 
 	// The service must be the only user of the operator's key, so tokens are transferred before it starts.
 	customer := g.newWallet("")
-	if _, err := g.chain.merchant().send(g.ctx, customer.address, units(t, "1000000000000000000"), nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(g.chain.merchant().send(g.ctx, customer.address, units(t, "1000000000000000000"), nil, nil))
 	g.chain.payer().mustTransfer(t, customer.address.Hex(), "100000000", nil)
 	c := g.serve()
 	if a := g.post(g.body("merchantId", `"stranger"`, "chainKey", `"testnet"`)); decoded[apitypes.Problem](t, a, http.StatusBadRequest).Field != "merchantId" {
@@ -80,9 +78,7 @@ func TestServe(t *testing.T) {
 	expect.OK(t, customer.approve(g.ctx))
 	customer.mustTransfer(t, info.Merchant.Address, transferred.Invoice.TransferAmount, nil)
 	c.kill()
-	if _, err := customer.pay(g.ctx, chain.ContractTerms(g.terms(recorded.Invoice), recorded.ID), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(customer.pay(g.ctx, chain.ContractTerms(g.terms(recorded.Invoice), recorded.ID), nil))
 	c = g.serve()
 	for _, made := range []apitypes.CreateInvoiceResponse{transferred, recorded} {
 		r.await(g.ctx, webhook.PaymentReceived, made.ID)

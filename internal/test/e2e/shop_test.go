@@ -222,13 +222,9 @@ func (w *world) openShops(ctx context.Context, n int, random *rand.Rand) []*shop
 			rand: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), chainTime: chainTime,
 		}
 		for _, a := range []*wallet{s.till, s.customer} {
-			if _, err := bank.send(ctx, a.address, ether, nil, nil); err != nil {
-				w.Fatal(err)
-			}
+			expect.Success(w)(bank.send(ctx, a.address, ether, nil, nil))
 		}
-		if _, err := bank.transfer(ctx, s.customer.address, big.NewInt(1_000_000_000_000), nil, nil); err != nil {
-			w.Fatal(err)
-		}
+		expect.Success(w)(bank.transfer(ctx, s.customer.address, big.NewInt(1_000_000_000_000), nil, nil))
 		expect.OK(w, s.customer.approve(ctx))
 		shops[i] = s
 	}

@@ -24,3 +24,22 @@ func NoDiff(t T, diff, format string, args ...any) {
 		t.Errorf(format+" (-want +got):\n%s", append(args, diff)...)
 	}
 }
+
+// NoError fails the test if there is an error, and continues it.
+func NoError(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// Success returns a function that ends the test if the last of its arguments is an error: the results of a call.
+func Success(t T) func(results ...any) {
+	t.Helper()
+	return func(results ...any) {
+		t.Helper()
+		if err, _ := results[len(results)-1].(error); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

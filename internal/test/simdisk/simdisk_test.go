@@ -20,6 +20,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/test/simdisk"
 )
@@ -183,9 +184,7 @@ func TestPlainKeepsAcknowledged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := trial{openPlain("FULL"), rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 3).Draw(rt, "rounds"), 1, rapid.IntRange(1, 20).Draw(rt, "transactions")}
-		if _, _, err := tr.run(t, pathOf(dbtest.SQLite(t))); err != nil {
-			rt.Fatal(err)
-		}
+		expect.Success(rt)(tr.run(t, pathOf(dbtest.SQLite(t))))
 	})
 }
 
@@ -193,9 +192,7 @@ func TestServiceKeepsAcknowledged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := trial{openService, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 2).Draw(rt, "rounds"), rapid.IntRange(1, 4).Draw(rt, "writers"), rapid.IntRange(1, 6).Draw(rt, "transactions")}
-		if _, _, err := tr.run(t, pathOf(dbtest.Migrated(t))); err != nil {
-			rt.Fatal(err)
-		}
+		expect.Success(rt)(tr.run(t, pathOf(dbtest.Migrated(t))))
 	})
 }
 

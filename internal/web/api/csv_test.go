@@ -296,9 +296,7 @@ func TestBrokenExports(t *testing.T) {
 		if rows := response.Trailer.Get("Quittance-Rows"); whole && (rows != "6000" || bytes.Count(body, []byte("\r\n")) != 6001) || !whole && rows != "" {
 			t.Errorf("after %d reads: %d rows, the trailer says %q", reads, bytes.Count(body, []byte("\r\n")), rows)
 		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, response.Body.Close())
 		server.Close()
 	}
 }
@@ -361,9 +359,7 @@ func TestExportsBegin(t *testing.T) {
 		if rest, err := io.ReadAll(lines); err != nil || bytes.Count(rest, []byte("\r\n")) != 300 {
 			t.Errorf("%s: %d rows, %v", coding, bytes.Count(rest, []byte("\r\n")), err)
 		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, response.Body.Close())
 		server.Close()
 	}
 }

@@ -131,9 +131,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 		_, _, err = acme.RotateKey(ctx, reader.ID, time.Hour)
 		wantCode(t, "a second rotation", err, http.StatusConflict, apitypes.CodeKeyNotActive)
 		for range 2 {
-			if err := acme.RevokeKey(ctx, next.ID); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, acme.RevokeKey(ctx, next.ID))
 		}
 		wantCode(t, "an unknown key", acme.RevokeKey(ctx, "key_unknown"), http.StatusNotFound, apitypes.CodeNotFound)
 	})
@@ -187,9 +185,7 @@ func TestAddressOfAnotherMerchant(t *testing.T) {
 		_, globex := k.create(operator, "globex", "admin")
 		mine, theirs := asked, asked
 		theirs.MerchantID = "globex"
-		if _, err := acme.CreateInvoice(ctx, mine); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(acme.CreateInvoice(ctx, mine))
 		for range 2 {
 			_, err := globex.CreateInvoice(ctx, theirs, client.IdempotencyKey("1"))
 			wantProblemCode(t, err, apitypes.CodeInvalidField, "merchantAddress")

@@ -31,9 +31,7 @@ func newLinkAPI(t *testing.T) func(by access.Principal, method, path, body strin
 	base, _ := chain.Lookup("base")
 	manager := access.NewMerchants(access.MerchantConfig{Store: store, Chains: []string{"base"}, Now: testClock})
 	name := "Acme"
-	if _, err := manager.Create(t.Context(), access.Open(), "acme", invoice.MerchantChange{Name: &name}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(manager.Create(t.Context(), access.Open(), "acme", invoice.MerchantChange{Name: &name}))
 	service := ledger.New(ledger.Config{Store: store, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: testClock})
 	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: store, Ledger: service, Holders: manager, Now: testClock})
 	rest := api.New(api.Config{

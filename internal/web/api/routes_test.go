@@ -39,9 +39,7 @@ func fetch(t *testing.T, server *httptest.Server, method, path string) (status i
 	expect.OK(t, err)
 	answer, err := server.Client().Do(r)
 	expect.OK(t, err)
-	if err := answer.Body.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, answer.Body.Close())
 	return answer.StatusCode, answer.ContentLength
 }
 

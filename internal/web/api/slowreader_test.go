@@ -84,9 +84,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}()
 	t.Cleanup(func() { cancel(); <-stopped })
 
-	if _, err := feed.Head(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(feed.Head(t.Context()))
 	body := append(append([]byte(`{"note":"`), bytes.Repeat([]byte("x"), size)...), `"}`...)
 	const events = webhooks.MaxBytes / (size + 20)
 	b.change(func(b *backend) {
@@ -96,9 +94,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		}
 	})
 	feed.Wake()
-	if _, err := feed.Next(t.Context(), webhooks.Position{Event: events - 1}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(feed.Next(t.Context(), webhooks.Position{Event: events - 1}))
 	before := heap()
 	var conns []*slowConn
 	for range clients {
@@ -106,9 +102,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		expect.OK(t, err)
 		t.Cleanup(func() { _ = client.Close() }) // the server has closed it
 		expect.OK(t, client.(*net.TCPConn).SetReadBuffer(4<<10))
-		if _, err := fmt.Fprint(client, "GET /api/events/stream?after=start HTTP/1.1\r\nHost: service.example\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(fmt.Fprint(client, "GET /api/events/stream?after=start HTTP/1.1\r\nHost: service.example\r\n\r\n"))
 		c := <-slow.accepted
 		conns = append(conns, c)
 	}

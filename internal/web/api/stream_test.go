@@ -106,9 +106,7 @@ func TestStreamReadsTheLog(t *testing.T) {
 // that another process recorded since the feed's last read.
 func TestStreamRepeatsNoEvent(t *testing.T) {
 	playLive(t, 3, func(t *testing.T, l live) {
-		if _, err := l.feed.Head(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(l.feed.Head(t.Context()))
 		l.change(func(b *backend) { b.addEvent(); b.addEvent() })
 		for _, query := range []string{"after=start", "after=start&type=" + string(l.events[4].Type)} {
 			w, ended := openStream(t, l, query)

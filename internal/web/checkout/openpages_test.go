@@ -438,9 +438,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
 	for i := range StreamsOfClient + 2 { // from this machine, which has no limit per client
-		if err := join(i, "127.0.0.1:1"); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, join(i, "127.0.0.1:1"))
 	}
 	if err := join(60, "127.0.0.1:1"); !errors.Is(err, limits.ErrBusy) {
 		t.Errorf("beyond the limit of all: %v", err)
@@ -506,9 +504,7 @@ func TestStreamsOfASiteAreLimited(t *testing.T) {
 	c.Feed = newFeed()
 	p := New(c).open
 	for i := range StreamsOfClient * SiteWeight {
-		if _, err := p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))))
 	}
 	var exceeded *limits.ExceededError
 	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {

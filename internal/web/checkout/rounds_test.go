@@ -22,9 +22,7 @@ func manyPages(t *testing.T, n int) *openPages {
 	c.Feed = newFeed()
 	p := New(c).open
 	for i := range n {
-		if _, err := p.join(fmt.Sprintf("inv_%d", i), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(p.join(fmt.Sprintf("inv_%d", i), nil))
 	}
 	return p
 }

@@ -41,9 +41,7 @@ func (p *person) stream(query string) <-chan string {
 	p.t.Cleanup(func() {
 		cancel()
 		<-ended
-		if err := resp.Body.Close(); err != nil {
-			p.t.Error(err)
-		}
+		expect.NoError(p.t, resp.Body.Close())
 		client.CloseIdleConnections()
 	})
 	return messages

@@ -17,9 +17,7 @@ func forms(t *testing.T, file string) map[string]map[string]string {
 	body, err := textFiles.ReadFile(file)
 	expect.OK(t, err)
 	decoder := json.NewDecoder(strings.NewReader(string(body)))
-	if _, err := decoder.Token(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(decoder.Token())
 	all := make(map[string]map[string]string)
 	for decoder.More() {
 		id, err := decoder.Token()

@@ -185,9 +185,7 @@ func TestOldClient(t *testing.T) {
 	s.Start()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
 	expect.OK(t, err)
-	if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"))
 	(<-s.streams).End()
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasSuffix(string(answer), "\r\n\r\nevent: status\ndata: first\n\n") || strings.Contains(string(answer), "chunked") {

@@ -23,9 +23,7 @@ const problemJSON = `{"type":"https://example.com/#x","title":"No","status":404,
 // TestSpecificationIsValid validates openapi.yaml with its examples, which takes too long
 // for each test binary that loads it.
 func TestSpecificationIsValid(t *testing.T) {
-	if err := load(t).doc.Validate(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, load(t).doc.Validate(t.Context()))
 }
 
 // TestComponentNamesAreUnique wants no name of a component twice, in whatever case: generators make
@@ -117,9 +115,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 func TestEvent(t *testing.T) {
 	const envelope = `{"id":"evt_06ajrm4k5xwqz8v3d0n7c2b9hr","createdAt":1,"type":"TYPE","data":{"invoice":` + invoiceJSON + `}}`
-	if err := Event(t, []byte(strings.Replace(envelope, "TYPE", "invoice.created", 1))); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, Event(t, []byte(strings.Replace(envelope, "TYPE", "invoice.created", 1))))
 	for _, body := range []string{
 		strings.Replace(envelope, "TYPE", "invoice.paid", 1), // with more than the eight members
 		strings.Replace(envelope, "TYPE", "invoice.other", 1),

@@ -76,12 +76,10 @@ func openShop(t *testing.T, page string, change func(*apitypes.CreatePaymentLink
 	for i, origin := range origins {
 		origins[i] = strings.ReplaceAll(origin, "{shop}", s.origin)
 	}
-	if _, err := s.Client.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
+	expect.Success(t)(s.Client.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
 		ID: "bar", Name: "Corner Bar", DefaultAddresses: map[string]apitypes.Address{s.Info.Chain.ChainKey: s.Info.Merchant.Address},
 		ReturnHosts: []string{"localhost"}, EmbedOrigins: origins,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	request := apitypes.CreatePaymentLinkRequest{
 		MerchantID: "bar", Slug: "espresso", Title: "An espresso", Amount: "4900000", Currency: "USDC", ChainKey: s.Info.Chain.ChainKey,
 		ReturnURL: s.origin + "/?thanks",
@@ -168,9 +166,7 @@ func TestExtraEmbed(t *testing.T) {
 			}
 			hash, err := s.Node.SendToken(t.Context(), s.Node.Keys.Payer, common.HexToAddress(made[0].MerchantAddress), amount, nil)
 			expect.OK(t, err)
-			if _, err := s.Node.Mined(t.Context(), hash); err != nil {
-				t.Fatal(err)
-			}
+			expect.Success(t)(s.Node.Mined(t.Context(), hash))
 			p.Await(`told.at(-1).state === "paid"`)
 			frame.Await(`document.getElementById("status").getBoundingClientRect().top >= 0`)
 			shot(p, "embed-paid-"+name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestExtraFaults makes wallets fail in every way before a payment: the page explains the failure, pays
@@ -265,9 +266,7 @@ func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertes
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 	shot(p, "asked")
 	if confirms {
-		if _, err := wallet.Perform(t.Context(), call); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(wallet.Perform(t.Context(), call))
 		p.Await(counted)
 		p.Await(`document.getElementById("wallet-pay").hidden`)
 	} else {

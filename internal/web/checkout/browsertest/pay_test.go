@@ -64,9 +64,7 @@ func TestExtraGasless(t *testing.T) {
 	})
 	t.Run("the rest", func(t *testing.T) {
 		inv, wallet := w.Invoice("4900000", nil), browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
-		if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(2_000_000), common.FromHex(inv.OnChainInvoiceID)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(2_000_000), common.FromHex(inv.OnChainInvoiceID)))
 		p := open(t, w, inv, browsertest.Options{}, wallet)
 		p.Await(`document.getElementById("status").className === "state-partial"`)
 		p.Press("Pay with Fox")

@@ -108,11 +108,9 @@ func TestExtraHeaviestPage(t *testing.T) {
 // setLogo creates the merchant "bar" with a logo that is as large as the service takes.
 func setLogo(t *testing.T, w *browsertest.World) {
 	t.Helper()
-	if _, err := w.Client.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
+	expect.Success(t)(w.Client.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
 		ID: "bar", Name: "Corner Bar", DefaultAddresses: map[string]apitypes.Address{w.Info.Chain.ChainKey: w.Info.Merchant.Address},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	random := rand.New(rand.NewPCG(1, 2))
 	const height = 430
 	picture := image.NewGray(image.Rect(0, 0, access.MaxLogoBytes/height*98/100, height))
@@ -121,7 +119,5 @@ func setLogo(t *testing.T, w *browsertest.World) {
 	}
 	var logo bytes.Buffer
 	expect.OK(t, png.Encode(&logo, picture))
-	if _, err := w.Client.SetMerchantLogo(t.Context(), "bar", logo.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(w.Client.SetMerchantLogo(t.Context(), "bar", logo.Bytes()))
 }

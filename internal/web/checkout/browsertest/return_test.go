@@ -26,9 +26,7 @@ func TestExtraReturn(t *testing.T) {
 		o.Script = fast
 		p := open(t, w, inv, o)
 		p.Await(`document.getElementById("status").className === "state-waiting"`)
-		if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(price), common.FromHex(inv.OnChainInvoiceID)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(price), common.FromHex(inv.OnChainInvoiceID)))
 		p.Await(`document.getElementById("return")?.querySelector("button")`)
 		return p, inv.ID
 	}
@@ -67,9 +65,7 @@ func TestExtraReceipt(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", order)
-	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(price), common.FromHex(inv.OnChainInvoiceID)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(price), common.FromHex(inv.OnChainInvoiceID)))
 	awaitState(t, w, inv.ID, "#status.state-paid")
 	for _, o := range []browsertest.Options{{}, {Width: 320, Language: "de"}, {Phone: true, Dark: true, Language: "ar"}} {
 		t.Run("in "+o.Language, func(t *testing.T) {
@@ -150,9 +146,7 @@ func TestExtraWithoutScripts(t *testing.T) {
 	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
 	p.Go(w.CheckoutURL(inv.ID))
 	p.Await(`[...document.querySelectorAll(".values dt")].every((name) => name.getBoundingClientRect().width > 150)`) // one line
-	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), askedAmount(t, p), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), askedAmount(t, p), nil))
 	awaitState(t, w, inv.ID, "#status.state-paid")
 	p.Await(`document.querySelector("noscript meta[http-equiv=refresh]")`)
 	p.Reload()

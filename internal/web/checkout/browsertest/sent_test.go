@@ -78,9 +78,7 @@ func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet
 	call.Params[0] = json.RawMessage(strings.ReplaceAll(string(call.Params[0]), strings.TrimPrefix(inv.OnChainInvoiceID, "0x"), strings.TrimPrefix(other.OnChainInvoiceID, "0x")))
 	hash, err := wallet.Perform(t.Context(), call)
 	expect.OK(t, err)
-	if _, err := w.Node.Mined(t.Context(), hash.(common.Hash)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(w.Node.Mined(t.Context(), hash.(common.Hash)))
 	p.Reload()
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 	wallet.Answer(nil)
@@ -95,9 +93,7 @@ func blindMeanwhile(t *testing.T, w *browsertest.World) {
 	key := w.NewAccount(tokens, true)
 	wallet := browsertest.NewWallet(t, w, "Fox", key)
 	inv := w.Invoice("4900000", nil)
-	if _, err := w.Node.SendToken(t.Context(), key, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(2_000_000), common.FromHex(inv.OnChainInvoiceID)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(w.Node.SendToken(t.Context(), key, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(2_000_000), common.FromHex(inv.OnChainInvoiceID)))
 	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
 	p := open(t, w, inv, browsertest.Options{Script: blinded}, wallet)
 	p.Await(`document.getElementById("status").className === "state-partial"`)

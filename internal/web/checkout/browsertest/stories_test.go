@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // payWithoutScripts has the payer send the amount that the page shows, from any wallet.
@@ -19,9 +20,7 @@ func payWithoutScripts(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	p.Go(w.CheckoutURL(inv.ID))
 	amount := askedAmount(t, p)
 	to := common.HexToAddress(p.Text("#send .address code"))
-	if _, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), contracts.NewTestUSDC().PackTransfer(to, amount)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Success(t)(wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), contracts.NewTestUSDC().PackTransfer(to, amount)))
 	awaitState(t, w, inv.ID, "#status.state-paid")
 	p.Reload()
 	p.AwaitText("#status", "Thank you.")

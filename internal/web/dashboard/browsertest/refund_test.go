@@ -35,9 +35,7 @@ func newSale(t *testing.T) sale {
 func (s sale) refund() apitypes.RefundRecord {
 	s.t.Helper()
 	inv := s.Invoice("4900000", nil)
-	if _, err := s.Node.SendToken(s.t.Context(), s.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(4_900_000), common.FromHex(inv.OnChainInvoiceID)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Success(s.t)(s.Node.SendToken(s.t.Context(), s.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(4_900_000), common.FromHex(inv.OnChainInvoiceID)))
 	s.await("a payment", func() bool { return s.Read(inv.Invoice.ID).Status == apitypes.StatusPaid })
 	for p, err := range s.Client.InvoicePayments(s.t.Context(), inv.Invoice.ID) {
 		expect.OK(s.t, err)
