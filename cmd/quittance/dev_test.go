@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
+	"github.com/quittance/quittance/webhook"
 )
 
 // startDev runs a development world until the test ends, and returns what it printed once it was ready.
@@ -202,5 +208,244 @@ func TestDevRPCListen(t *testing.T) {
 	}
 	if len(keys) != 2 {
 		t.Errorf("the worlds had %d keys, want 2: the second run keeps the first's, the third has a new one", len(keys))
+	}
+}
+
+// baseURL finds the address of a development world in its output.
+func baseURL(t *testing.T, guide string) string {
+	t.Helper()
+	found := regexp.MustCompile(`API +(http://127\.0\.0\.1:\d+)`).FindStringSubmatch(guide)
+	if found == nil {
+		t.Fatalf("it does not say where it is:\n%s", guide)
+	}
+	return found[1]
+}
+
+// TestTriggerAndListen triggers every event in a development world, and has each forwarded to a
+// receiver that verifies it.
+func TestTriggerAndListen(t *testing.T) {
+	t.Parallel()
+	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "50ms"))
+
+	var secret atomic.Pointer[string]
+	forwarded := make(chan string, 100)
+	verifier := webhook.Verifier{Lookup: func(*http.Request) ([]string, error) { return []string{*secret.Load()}, nil }}
+	receiver := httptest.NewServer(verifier.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		forwarded <- r.Header.Get(webhook.HeaderEvent)
+		if r.Header.Get(webhook.HeaderEvent) == webhook.InvoiceExpired {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	})))
+	t.Cleanup(receiver.Close)
+
+	printed, stdout := io.Pipe()
+	var stderr bytes.Buffer
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, environment{stdout: stdout, stderr: &stderr}, []string{"listen", "--url", url, "--forward-to", receiver.URL})
+		_ = stdout.Close() // a pipe's never fails
+		ended <- code
+	}()
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(printed); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	var said strings.Builder
+	// upTo takes lines until one matches, and returns the match.
+	upTo := func(pattern string) string {
+		t.Helper()
+		for line := range lines {
+			said.WriteString(line + "\n")
+			if found := regexp.MustCompile(pattern).FindString(line); found != "" {
+				return found
+			}
+		}
+		t.Fatalf("listen ended without %q:\n%s%s", pattern, &said, &stderr)
+		return ""
+	}
+	made := upTo(`whsec_\S+`)
+	secret.Store(&made)
+
+	for _, typ := range dev.Types {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), environment{stdout: &out, stderr: &errs}, []string{"trigger", string(typ), "--url", url})
+		if code != 0 || !strings.Contains(out.String(), `"type":"`+string(typ)+`"`) || !strings.Contains(out.String(), "events show evt_") {
+			t.Errorf("trigger %s: exit code %d\n%s%s", typ, code, &out, &errs)
+		}
+	}
+	// One is created for each type; three are paid, and one of them refunded.
+	want := map[string]int{
+		webhook.InvoiceCreated: 5, webhook.PaymentReceived: 3, webhook.InvoicePaid: 3,
+		webhook.PaymentRefunded: 1, webhook.InvoiceExpired: 1,
+	}
+	for range 13 {
+		want[<-forwarded]--
+	}
+	for typ, n := range want {
+		if n != 0 {
+			t.Errorf("%s is missing %d times", typ, n)
+		}
+	}
+	upTo(`invoice\.expired +4\.90 USDC +inv_\S+ +evt_\S+ +→ failed in \d+ ms: answered 418`)
+	if line := regexp.MustCompile(`payment\.refunded +4\.90\d* USDC +inv_\S+ +evt_\S+ +→ 200 in \d+ ms`); !line.MatchString(said.String()) {
+		t.Errorf("listen does not print %s:\n%s", line, &said)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("listen: exit code %d: %s", code, &stderr)
+	}
+}
+
+// TestTriggerElsewhere asks a server that is not a development world.
+func TestTriggerElsewhere(t *testing.T) {
+	t.Parallel()
+	url, _ := service(t, nil)
+	var stderr bytes.Buffer
+	code := run(t.Context(), environment{stdout: io.Discard, stderr: &stderr}, []string{"trigger", "invoice.paid", "--url", url})
+	if code != 1 || !strings.Contains(stderr.String(), "is not a development world of quittance dev") {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+}
+
+// TestTriggerTimeout gives up if the event does not come in time. The state of the development world
+// is not shown to requests for another host.
+func TestTriggerTimeout(t *testing.T) {
+	t.Parallel()
+	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "10m"))
+	if got := paste(t, "curl -s -H 'Host: evil.example' "+url+"/dev/world"); !strings.Contains(got, `"code":"forbidden"`) {
+		t.Errorf("to another host it answers %s", got)
+	}
+	var stdout, stderr bytes.Buffer
+	code := 0
+	for _, timeout := range []string{"1s", "10s", "100s"} { // a busy machine takes longer to get this far
+		stdout.Reset()
+		stderr.Reset()
+		code = run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, []string{"trigger", "invoice.paid", "--url", url, "--timeout", timeout})
+		if strings.Contains(stderr.String(), "was not mined") {
+			break
+		}
+	}
+	if code != 1 || !strings.Contains(stderr.String(), "was not mined") || !strings.Contains(stdout.String(), "invoice created") {
+		t.Errorf("exit code %d: %s%s", code, &stdout, &stderr)
+	}
+}
+
+// scenarioEvents are the events of each scenario, in their order.
+var scenarioEvents = map[string]string{
+	"underpaid":          "invoice.created payment.received invoice.expired",
+	"overpaid":           "invoice.created payment.received invoice.paid",
+	"late":               "invoice.created invoice.expired payment.received",
+	"duplicate":          "invoice.created payment.received invoice.paid payment.received",
+	"reorg":              "invoice.created payment.received payment.received invoice.paid",
+	"refund":             "invoice.created payment.received invoice.paid payment.refunded",
+	"expired":            "invoice.created invoice.expired",
+	"slow-confirm":       "invoice.created payment.received invoice.paid",
+	"provider-outage":    "invoice.created payment.received invoice.paid",
+	"out-of-order":       "invoice.created payment.received invoice.paid payment.received invoice.created",
+	"duplicate-delivery": "invoice.created payment.received invoice.paid invoice.paid",
+}
+
+// TestScenarios plays every scenario. They wait for blocks most of the time, so three worlds share them.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	for group := range scenarioGroups {
+		var scenarios []dev.Scenario
+		for i, s := range dev.Scenarios {
+			if i%scenarioGroups == group {
+				scenarios = append(scenarios, s)
+			}
+		}
+		t.Run(scenarios[0].Name, func(t *testing.T) {
+			t.Parallel()
+			playScenarios(t, scenarios)
+		})
+	}
+}
+
+// scenarioGroups is the number of worlds.
+const scenarioGroups = 3
+
+// playScenarios plays scenarios in one world. Its receiver verifies and gets each event that a
+// scenario shows. The receiver's clock is not advanced.
+func playScenarios(t *testing.T, scenarios []dev.Scenario) {
+	t.Helper()
+	type post struct{ delivery, typ string }
+	posts := make(chan post, 100)
+	var secret atomic.Pointer[string]
+	verifier := webhook.Verifier{Lookup: func(*http.Request) ([]string, error) { return []string{*secret.Load()}, nil }}
+	receiver := httptest.NewServer(verifier.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		posts <- post{r.Header.Get(webhook.HeaderDelivery), r.Header.Get(webhook.HeaderEvent)}
+	})))
+	t.Cleanup(receiver.Close)
+	guide := startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--webhook-url", receiver.URL)
+	url := baseURL(t, guide)
+	secret.Store(&regexp.MustCompile(`secret +(whsec_\S+)`).FindStringSubmatch(guide)[1])
+
+	for _, s := range scenarios {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), environment{stdout: &out, stderr: &errs}, []string{"trigger", "--scenario", s.Name, "--url", url, "--json"}); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s%s", s.Name, code, &out, &errs)
+		}
+		var played dev.Played
+		if err := json.Unmarshal(out.Bytes(), &played); err != nil {
+			t.Fatalf("%s: %v in %s", s.Name, err, &out)
+		}
+		var shown, posted []string
+		ids := make(map[post]int)
+		for _, e := range played.Events {
+			shown = append(shown, string(e.Envelope().Type))
+			p := <-posts
+			ids[p]++
+			posted = append(posted, p.typ)
+		}
+		if got := strings.Join(shown, " "); got != scenarioEvents[s.Name] {
+			t.Errorf("%s: it shows %s\nwant %s\n%s", s.Name, got, scenarioEvents[s.Name], &errs)
+		}
+		redelivered := slices.IndexFunc(played.Events, func(e dev.Came) bool { return e.Redelivered })
+		if redelivered >= 0 { // the order is not guaranteed before
+			if !slices.Equal(posted[redelivered:], shown[redelivered:]) {
+				t.Errorf("%s: the receiver got %q, want %q", s.Name, posted, shown)
+			}
+			for _, e := range played.Events[redelivered:] {
+				if p := (post{e.Delivery.ID, string(e.Envelope().Type)}); ids[p] != 2 {
+					t.Errorf("%s: %v came %d times, want 2", s.Name, p, ids[p])
+				}
+			}
+		}
+		slices.Sort(posted)
+		slices.Sort(shown)
+		if !slices.Equal(posted, shown) {
+			t.Errorf("%s: the receiver got %q, want %q", s.Name, posted, shown)
+		}
+	}
+	if len(posts) > 0 {
+		t.Errorf("the receiver got %v once more", <-posts)
+	}
+}
+
+// TestScenarioHelp lists and completes scenarios, refuses unknown ones, and explains what is missing
+// if no endpoint receives events.
+func TestScenarioHelp(t *testing.T) {
+	t.Parallel()
+	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "50ms"))
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"trigger --list", "--scenario slow-confirm", 0},
+		{"trigger --scenario lost", "there is underpaid, overpaid, late", 2},
+		{"trigger --scenario reorg invoice.paid", "unexpected argument", 2},
+		{"__complete trigger --scenario ", "duplicate-delivery\tan event arrives twice", 0},
+		{"trigger --scenario expired --url " + url, "The events, in the order in which they came:", 0},
+		{"trigger --scenario duplicate-delivery --url " + url, "start quittance dev with --webhook-url", 1},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), environment{stdout: &out, stderr: &out}, strings.Split(c.args, " ")); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, &out)
+		}
 	}
 }

@@ -413,3 +413,106 @@ func TestHeaderRefusesAPartialBlock(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://shop.example/hook":         "",
+		"https://shop.example:443/hook?a=b": "",
+		"https://shop.example:65535":        "",
+		"https://[2001:db8::1]:8443/":       "",
+		"https://shop.example/%20":          "",
+		"https://shop.example/é":            "",
+		"https://shop.example/hook ":        "has a blank",
+		" https://shop.example/hook":        "has a blank",
+		"https://shop.example/a b":          "has a blank",
+		"https://shop.example/\u00a0":       "has a blank",
+		"https://shop.example/\t":           "has a blank",
+		"https://shop.example/\n":           "has a blank",
+		"https://shop.example/\x7f":         "has a blank",
+		"https://shop.example:99999/hook":   "has the port 99999; want 1 to 65535",
+		"https://shop.example:65536":        "has the port 65536",
+		"https://shop.example:0/":           "has the port 0",
+		"https://[2001:db8::1]:70000/":      "has the port 70000",
+	} {
+		switch err := chain.CheckURL(text); {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// codeNode answers eth_getCode with JSON, or hangs.
+type codeNode struct {
+	code string
+	err  error
+	hang bool
+}
+
+func (n codeNode) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	if n.hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if batch[0].Method != "eth_getCode" || n.err != nil {
+		return n.err
+	}
+	return json.Unmarshal([]byte(n.code), batch[0].Result)
+}
+
+func TestAccount(t *testing.T) {
+	c, _ := inspectBase(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		key  string
+		node codeNode
+		want invoice.AccountKind
+	}{
+		"no code":       {t.Context(), "base", codeNode{code: `"0x"`}, invoice.AccountWithKey},
+		"code":          {t.Context(), "base", codeNode{code: `"0x6080"`}, invoice.AccountContract},
+		"a delegation":  {t.Context(), "base", codeNode{code: `"0xef01005aaeb6053f3e94c9b9a09f33669435e7ef1beaed"`}, invoice.AccountWithKey},
+		"null":          {t.Context(), "base", codeNode{code: `null`}, invoice.AccountUnknown},
+		"an error":      {t.Context(), "base", codeNode{err: errors.New("down")}, invoice.AccountUnknown},
+		"no answer":     {ended, "base", codeNode{hang: true}, invoice.AccountUnknown},
+		"another chain": {t.Context(), "mars", codeNode{code: `"0x"`}, invoice.AccountUnknown},
+	} {
+		i := chain.NewInspector([]chain.Source{{Chain: c, Node: test.node}})
+		if got := i.Account(test.ctx, test.key, payer); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func (n codeNode) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
+	return ask(ctx, n)
+}
+
+func TestExplorer(t *testing.T) {
+	for text, want := range map[string]string{
+		"none": "", "https://etherscan.io": "https://etherscan.io", "https://scan.example/base/": "https://scan.example/base",
+	} {
+		if got, err := chain.ParseExplorer(text); got != want || err != nil {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "etherscan.io", "http://etherscan.io", "https://", "https://a:b@x.example", "https://x.example/?q=", "javascript:alert(1)", `https://x.example/"`} {
+		if _, err := chain.ParseExplorer(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	c, _ := chain.Lookup("base")
+	if got, want := c.TransactionURL(invoice.Hash{31: 1}), "https://basescan.org/tx/0x0000000000000000000000000000000000000000000000000000000000000001"; got != want {
+		t.Errorf("%s", got)
+	}
+	if got, want := c.AddressURL(invoice.Address{19: 1}), "https://basescan.org/address/0x0000000000000000000000000000000000000001"; got != want {
+		t.Errorf("%s", got)
+	}
+	local, _ := chain.Lookup(chain.Local)
+	if got := local.TransactionURL(invoice.Hash{}) + local.AddressURL(invoice.Address{}); got != "" {
+		t.Errorf("a chain without an explorer links to %s", got)
+	}
+}

@@ -4,12 +4,21 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -100,4 +109,110 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-gone
+}
+
+// TestNodeWithBatchLimit sends every kind of batch to nodes that refuse long ones, or all lists, in randomly chosen
+// ways.
+func TestNodeWithBatchLimit(t *testing.T) {
+	c := chaintest.New(5)
+	var txs []common.Hash
+	var blocks []invoice.Hash
+	var numbers []uint64
+	for n := range uint64(40) {
+		tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, invoice.NewAmount(n+1)))
+		b := c.Mine(tx)
+		txs, blocks, numbers = append(txs, tx.Hash), append(blocks, invoice.Hash(b.Hash)), append(numbers, b.Number)
+	}
+	c.Tag(chain.TagSafe, 30)
+	node := c.Serve(t)
+	filter := chain.LogFilter{Addresses: []common.Address{common.Address(token)}, Topics: []common.Hash{chain.TransferTopic}}
+	for seed := range uint64(30) {
+		limited := chaintest.NewLimited(t, node, chaintest.Allowance{Batch: []int{1, 5, 15}[seed%3]}, time.Now, seed)
+		e := newClient(t, limited.URL)
+		for range 2 {
+			if headers, err := e.Headers(t.Context(), numbers); err != nil || len(headers) != len(numbers) {
+				t.Fatalf("seed %d: %d headers, %v", seed, len(headers), err)
+			}
+			if head, tagged, err := e.HeadAndTagged(t.Context(), chain.TagSafe); err != nil || head.Number != 40 || tagged.Number != 30 {
+				t.Fatalf("seed %d: head %d, tagged %d, %v", seed, head.Number, tagged.Number, err)
+			}
+			if logs, err := e.LogsOfBlocks(t.Context(), blocks, filter); err != nil || len(logs) != len(blocks) || len(logs[39]) != 1 {
+				t.Fatalf("seed %d: logs of %d blocks, %v", seed, len(logs), err)
+			}
+			if receipts, inputs, err := e.Evidence(t.Context(), txs); err != nil || len(receipts) != len(txs) || len(inputs) != len(txs) {
+				t.Fatalf("seed %d: %d receipts, %v", seed, len(receipts), err)
+			}
+			calls := make([]rpc.BatchElem, 40)
+			ids := make([]hexutil.Uint64, len(calls))
+			for i := range calls {
+				calls[i] = rpc.BatchElem{Method: "eth_chainId", Result: &ids[i]}
+			}
+			if err := e.BatchCallContext(t.Context(), calls); err != nil || ids[0] != 5 || ids[39] != 5 {
+				t.Fatalf("seed %d: calls of the writer, %v, %v", seed, ids, err)
+			}
+		}
+		if most := uint64([]int{1, 5, 15}[seed%3]); e.Limit(chain.KindHeaders).Next() > most+most/4+1 {
+			t.Errorf("seed %d: %d headers are requested next, where %d are allowed", seed, e.Limit(chain.KindHeaders).Next(), most)
+		}
+	}
+}
+
+// TestHeadersOfNodes sends a node's headers over both transports, and never shows their values, even if the node
+// repeats them.
+func TestHeadersOfNodes(t *testing.T) {
+	const secret = "Bearer hunter2hunter2"
+	seen := make(chan string, 2)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header.Get("Authorization")
+		http.Error(w, "no access with "+r.Header.Get("Authorization")+" or "+strings.TrimPrefix(secret, "Bearer "), http.StatusForbidden)
+	}))
+	t.Cleanup(node.Close)
+	for _, url := range []string{node.URL, strings.Replace(node.URL, "http", "ws", 1)} {
+		settings := chain.NodeSettings{Headers: http.Header{"Authorization": {secret}}}
+		_, err := newClientOf(t, chain.ClientConfig{URL: url, NodeSettings: settings}).Head(t.Context())
+		if got := <-seen; got != secret {
+			t.Errorf("%s: the node got %q", url, got)
+		}
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error is %v", url, err)
+		}
+	}
+}
+
+// TestNullsInBatches has a node lack some items of a batch, which is not a limit.
+func TestNullsInBatches(t *testing.T) {
+	c := chaintest.New(5)
+	c.MineEmpty(9)
+	e := newClient(t, c.Serve(t).URL)
+	numbers := []uint64{1, 2, 3, 4, 10}
+	if _, err := e.Headers(t.Context(), numbers); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprint(hexutil.Uint64(10))) {
+		t.Errorf("headers up to one that is not there: %v", err)
+	}
+	if _, _, err := e.Evidence(t.Context(), []common.Hash{{1}}); !errors.Is(err, chain.ErrNotFound) {
+		t.Errorf("evidence of an unknown transaction: %v", err)
+	}
+	for _, kind := range []chain.Kind{chain.KindHeaders, chain.KindReceipts} {
+		if n := e.Limit(kind).Next(); n != chain.MaxBatch {
+			t.Errorf("%s: %d are requested next, want %d", kind, n, chain.MaxBatch)
+		}
+	}
+}
+
+// TestRefusedTogether has a node refuse a batch of a range's logs and its ends. If the node refused the range, the next
+// range is smaller; if it refused the batch, the next batch is.
+func TestRefusedTogether(t *testing.T) {
+	c := chaintest.New(5)
+	c.MineEmpty(40)
+	node := c.Serve(t)
+	for seed := range uint64(20) {
+		for allows, want := range map[chaintest.Allowance]struct{ heads, blocks uint64 }{
+			{Range: 10}: {chain.MaxBatch, 20}, {Batch: 2}: {1, chain.FirstRange},
+		} {
+			e := newClient(t, chaintest.NewLimited(t, node, allows, time.Now, seed).URL)
+			_, _, err := e.LogsAndEnds(t.Context(), 1, 40, chain.LogFilter{})
+			if heads, blocks := e.Limit(chain.KindHeads).Size(), e.Limit(chain.KindRange).Size(); err == nil || heads != want.heads || blocks != want.blocks {
+				t.Errorf("seed %d, %+v: %v; a batch of %d and a range of %d are next", seed, allows, err, heads, blocks)
+			}
+		}
+	}
 }

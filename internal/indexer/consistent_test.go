@@ -1,15 +1,27 @@
 package indexer
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // spoil changes an object of an answer.
@@ -212,4 +224,282 @@ func TestReceiptsContradictReceipts(t *testing.T) {
 			t.Errorf("%d others: the node is %s, want %s", others, got, want.state)
 		}
 	}
+}
+
+// TestReceiptsMustBeComplete has the only node leave out all logs of a block, also from the block's receipts: such
+// receipts are rejected. The payments come from each transaction's receipt or, if the node lost these as well, once it
+// has them again.
+func TestReceiptsMustBeComplete(t *testing.T) {
+	lost := chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}}
+	for name, receipts := range map[string]chaintest.Fault{
+		"none":           chaintest.DropReceipts{},
+		"some":           chaintest.DropReceipts{Keep: 1},
+		"all but one":    chaintest.DropReceipts{Keep: 2},
+		"without logs":   chaintest.DropReceipts{LogsOnly: true},
+		"some with logs": chaintest.DropReceipts{Keep: 1, LogsOnly: true},
+	} {
+		for _, full := range []bool{true, false} {
+			for _, single := range []bool{true, false} {
+				f := newFixture(t, nil)
+				proxy := f.nodes(t, 1, func(c *Config) { c.Chain.FullBloom = full })[0]
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))) // shows that the filters hold logs
+				f.catchUp(t)
+				faults := []chaintest.Fault{chaintest.DropLogs{}, receipts}
+				if !single {
+					faults = append(faults, lost)
+				}
+				proxy.SetFaults(faults...)
+				f.chain.Mine(chaintest.NewTx(chaintest.Transfer(other, alice, bob, five)), chaintest.NewTx(pays(alice, 5)), chaintest.NewTx(pays(bob, 6)))
+				if single {
+					f.catchUp(t)
+					f.expect(t, 2, 0, 2, 0, 0)
+					continue
+				}
+				if _, err := f.sync(t.Context()); err == nil {
+					t.Errorf("%s, full %t: the block was read", name, full)
+				}
+				f.expect(t, 1, 0, 0, 0, 0)
+				proxy.SetFaults()
+				f.catchUp(t)
+				f.expect(t, 2, 0, 2, 0, 0)
+			}
+		}
+	}
+}
+
+// TestIncompleteReceiptsAreAFailure sees a node cool down after receipts that do not match the
+// header. The node does not cool down if the filter lacks logs on a chain with filters that are not
+// known to have every log.
+func TestIncompleteReceiptsAreAFailure(t *testing.T) {
+	f := newFixture(t, nil)
+	p := f.cfg.Pool.Nodes()[0]
+	b := f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.catchUp(t)
+	headers, err := p.Headers(t.Context(), []uint64{b.Number})
+	expect.OK(t, err)
+	h := headers[0]
+	if h.Txs != 1 {
+		t.Errorf("the block has %d transactions, want 1", h.Txs)
+	}
+	h.Bloom[0] = 0 // the filter of another block
+	h.Bloom[1] = 1
+	_, err = f.blockReceipts(t.Context(), node{p}, h)
+	var failed *nodeError
+	if !errors.Is(err, errIncomplete) || !errors.As(err, &failed) {
+		t.Fatalf("receipts of another block: %v", err)
+	}
+	failed.report()
+	if got := f.state(0); got != chain.StateBackoff {
+		t.Errorf("the node is %s, want it to cool down", got)
+	}
+	f.cfg.Chain.FullBloom = false
+	h.Bloom = headers[0].Bloom
+	for i := range h.Bloom {
+		if h.Bloom[i] != 0 {
+			h.Bloom[i] &= h.Bloom[i] - 1 // one bit less than the logs have
+			break
+		}
+	}
+	if _, err := f.blockReceipts(context.Background(), node{p}, h); err != nil {
+		t.Errorf("a log that the filter lacks: %v", err)
+	}
+	h.Txs = chain.UnknownTxs
+	if _, err := f.blockReceipts(context.Background(), node{p}, h); err != nil {
+		t.Errorf("a header without transactions: %v", err)
+	}
+}
+
+// ledgers is the ledger of a service with two chains.
+type ledgers struct {
+	*memory         // of this chain
+	other   *memory // of the other
+	key     string  // of the other
+}
+
+func (l ledgers) Cursor(ctx context.Context, key string) (ledger.Progress, error) {
+	if key == l.key {
+		return l.other.Cursor(ctx, key)
+	}
+	return l.memory.Cursor(ctx, key)
+}
+
+// twin is a fixture of a chain with another key and chain id. Its node reports that id and serves the blocks of f's
+// chain.
+func twin(t *testing.T, f *fixture) (g *fixture, url string) {
+	t.Helper()
+	url = tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
+		if q.Method == "eth_chainId" {
+			return "0x63"
+		}
+		return ask(q)
+	})
+	g = &fixture{chain: f.chain, node: f.node, ledger: newMemory(merchant)}
+	return g, url
+}
+
+func twinOf(f *fixture, key string, senior bool) func(*Config) {
+	return func(c *Config) {
+		c.Chain.ID, c.Chain.Key = 99, "twin"
+		c.Ledger = ledgers{c.Ledger.(*memory), f.ledger, key}
+		c.Others = []string{key}
+		if senior {
+			c.Senior = c.Others
+		}
+	}
+}
+
+// TestOneChainUnderTwoKeys makes a node report its own chain id and serve the blocks
+// of another chain of the service. No block is recorded.
+func TestOneChainUnderTwoKeys(t *testing.T) {
+	f := newFixture(t, nil)
+	f.chain.MineEmpty(9)
+	f.catchUp(t)
+	for _, begun := range []bool{false, true} {
+		g, url := twin(t, f)
+		if begun { // before the chain was known to be the other one
+			g.restart(t, func(c *Config) { twinOf(f, "test", true)(c); c.Others = nil }, url)
+			g.catchUp(t)
+			f.chain.Mine()
+		}
+		before := g.ledger.cursor
+		g.restart(t, twinOf(f, "test", begun), url)
+		_, err := g.sync(t.Context())
+		if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "chain test under the key twin") {
+			t.Errorf("begun %t: got %v, want an ErrMismatch that names both keys", begun, err)
+		}
+		if g.ledger.cursor != before {
+			t.Errorf("begun %t: the cursor moved to %+v", begun, g.ledger.cursor)
+		}
+		if got := g.state(0); got != chain.StateMisconfigured {
+			t.Errorf("begun %t: the node is %s, want misconfigured", begun, got)
+		}
+		// The earlier chain continues.
+		f.restart(t, func(c *Config) { c.Ledger, c.Others = ledgers{f.ledger, g.ledger, "twin"}, []string{"twin"} })
+		f.chain.Mine()
+		f.catchUp(t)
+		if got := f.ledger.cursor.Indexed.Number; got != f.chain.Head().Number {
+			t.Errorf("begun %t: the other chain is read up to %d", begun, got)
+		}
+	}
+}
+
+// TestOtherChainsAreOther has two chains with different blocks.
+func TestOtherChainsAreOther(t *testing.T) {
+	f, g := newFixture(t, nil), newFixture(t, nil)
+	f.chain.MineEmpty(9)
+	f.catchUp(t)
+	now := time.Now()
+	g.chain.Mine()
+	g.chain.Fork(1)      // the chains differ from here on
+	g.chain.MineEmpty(3) // fewer blocks than the other chain has final ones
+	g.restart(t, func(c *Config) {
+		twinOf(f, "test", true)(c)
+		c.Chain.ID, c.Now = testChain.ID, func() time.Time { return now }
+	})
+	for range 3 {
+		g.catchUp(t)
+		g.chain.MineEmpty(3)
+		now = now.Add(distinctEvery)
+	}
+	g.catchUp(t)
+	if got := g.ledger.cursor.Indexed.Number; got != 12 {
+		t.Errorf("read up to block %d, want 12", got)
+	}
+}
+
+// question is a JSON-RPC call that is forwarded to a node.
+type question struct {
+	Version string            `json:"jsonrpc"`
+	ID      json.RawMessage   `json:"id"`
+	Method  string            `json:"method"`
+	Params  []json.RawMessage `json:"params"`
+}
+
+// tamperingProxy is a proxy of a node with a function that answers instead of the node. The function may ask the node.
+// tamperingProxy returns the proxy's URL.
+func tamperingProxy(t *testing.T, node http.Handler, answer func(q question, ask func(question) any) any) string {
+	t.Helper()
+	ask := func(q question) any {
+		body, err := json.Marshal(q)
+		if err != nil {
+			t.Error(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		node.ServeHTTP(w, r)
+		var reply struct{ Result any }
+		expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
+		return reply.Result
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client is gone
+		}
+		reply := func(q question) map[string]any {
+			a := map[string]any{"jsonrpc": "2.0", "id": q.ID}
+			result := answer(q, ask)
+			if err, ok := result.(error); ok {
+				a["error"] = map[string]any{"code": -32000, "message": err.Error()}
+			} else {
+				a["result"] = result
+			}
+			return a
+		}
+		var q question
+		var batch []question
+		var answers any
+		if json.Unmarshal(body, &q) == nil {
+			answers = reply(q)
+		} else if err := json.Unmarshal(body, &batch); err == nil {
+			var all []any
+			for _, q := range batch {
+				all = append(all, reply(q))
+			}
+			answers = all
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if json.NewEncoder(w).Encode(answers) != nil {
+			return // the client is gone
+		}
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// each calls change for every object in an answer.
+func each(answer any, change func(o map[string]any)) any {
+	switch v := answer.(type) {
+	case []any:
+		for _, e := range v {
+			each(e, change)
+		}
+	case map[string]any:
+		for _, e := range v {
+			each(e, change)
+		}
+		change(v)
+	}
+	return answer
+}
+
+// flip changes a hash in an object, if it is there.
+func flip(o map[string]any, member string) {
+	if hash, ok := o[member].(string); ok && len(hash) == 66 {
+		o[member] = "0xff" + hash[4:]
+	}
+}
+
+// parse reads a number as JSON-RPC has it.
+func parse(t *testing.T, s string) uint64 {
+	t.Helper()
+	n, err := hexutil.DecodeUint64(s)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }

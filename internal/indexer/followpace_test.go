@@ -2,13 +2,19 @@ package indexer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -276,4 +282,185 @@ func TestReadsTogetherByOneRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fastChain is a chain with a block every quarter of a second, on a paced fixture. One block in twenty has a payment.
+type fastChain struct {
+	*paced
+	mu           sync.Mutex
+	passed, owed time.Duration
+	stopped      bool
+}
+
+// pass advances the time, without the fixture's clock.
+func (c *fastChain) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const every = 250 * time.Millisecond
+	for c.owed += d; c.owed >= every && !c.stopped; c.owed -= every {
+		c.passed += every
+		var txs []chaintest.Tx
+		if n := c.chain.Head().Number; n%20 == 0 {
+			txs = append(txs, chaintest.NewTx(pays(alice, n+1)))
+		}
+		c.chain.MineAt(chaintest.GenesisTime+1+int64(c.passed/time.Second), txs...)
+	}
+}
+
+// sleep waits for a node's pace while the chain continues. It fails once the test takes far longer than it should.
+func (c *fastChain) sleep(ctx context.Context, d time.Duration) error {
+	c.clock.Add(d)
+	c.pass(d)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.passed > 15*time.Minute {
+		return errors.New("the node's pace is too slow to follow the chain")
+	}
+	return ctx.Err()
+}
+
+// TestFollowsFastChainAtNodesWithLimits follows a chain with four blocks a second while an invoice is open, at nodes
+// that refuse longer ranges in randomly chosen ways. The indexer does not take a refused range for a rate limit, so the
+// newest indexed block stays close to the head.
+func TestFollowsFastChainAtNodesWithLimits(t *testing.T) {
+	const seconds, mostBehind, mostCalls = 180, 16, 14 // in blocks, and calls a second
+	seed := uint64(0)
+	for _, blocks := range []int{1, 3, 10} {
+		for _, batch := range []int{0, 1} {
+			seed++
+			t.Run(fmt.Sprintf("range %d, batch %d", blocks, batch), func(t *testing.T) {
+				c := &fastChain{paced: newPaced(t, nil)}
+				c.awaited.Any = true
+				limited := chaintest.NewLimited(t, c.node, chaintest.Allowance{Range: blocks, Batch: batch}, c.clock.Now, seed)
+				c.restartAt(t, c.sleep, c.configure, limited.URL)
+				behind, began := uint64(0), c.clock.Now()
+				calls := c.follow(t, seconds, func(int) {
+					behind = max(behind, c.chain.Head().Number-c.tracker.Tip().Number)
+					c.pass(time.Second)
+				})
+				took := c.clock.Now().Sub(began)
+				if limits := c.cfg.Pool.Health()[0]; behind > mostBehind || calls > mostCalls*seconds || limits.Pace != 0 {
+					t.Errorf("up to %d blocks behind, want %d; %d calls in %s; pace %g", behind, mostBehind, calls, took, limits.Pace)
+				}
+				if limited.BySize == 0 || c.cfg.Pool.Health()[0].Limits == nil {
+					t.Error("no range was refused")
+				}
+				t.Logf("up to %d blocks behind; %d calls in %s; %d refused; limits %+v", behind, calls, took, limited.BySize, c.cfg.Pool.Health()[0].Limits)
+				c.stopped = true
+				c.check(t)
+			})
+		}
+	}
+}
+
+// TestTriesLongerRangesAgain has a node refuse every range for a while. Some time later the indexer reads blocks
+// together again.
+func TestTriesLongerRangesAgain(t *testing.T) {
+	for _, refused := range []uint64{1, 2} {
+		c := &fastChain{paced: newPaced(t, nil)}
+		c.awaited.Any = true
+		c.follow(t, 20, func(int) { c.pass(time.Second) })
+		limit := c.cfg.Pool.Usable()[0].Limit(chain.KindRange)
+		for n := uint64(64); n >= refused; n /= 2 {
+			limit.Refused(n)
+		}
+		c.follow(t, 300, func(int) { c.pass(time.Second) })
+		if got := limit.Size(); got < 4 {
+			t.Errorf("ranges of up to %d were refused: those of %d blocks are read next", refused, got)
+		}
+	}
+}
+
+// TestRecordPace checks that recording steps take about as long as creates may wait, and that at most about three
+// quarters of the time go into the fixed cost of transactions, whatever a transaction or a transfer costs.
+func TestRecordPace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		fixed := time.Duration(rapid.IntRange(0, int(3*time.Second)).Draw(t, "a transaction"))
+		if rapid.Bool().Draw(t, "near") {
+			fixed /= 1000
+		}
+		each := time.Duration(rapid.IntRange(int(time.Microsecond), int(time.Millisecond)).Draw(t, "a transfer"))
+		p := newRecordPace()
+		cost := func() time.Duration { return fixed + time.Duration(p.size)*each }
+		for _, waited := range []bool{true, false, true} {
+			turn := recordIdleTurn
+			if waited {
+				turn = recordTurn
+			}
+			for range 30 {
+				before := p.size
+				p.recorded(p.size, cost(), waited)
+				if p.size < leastRecorded || p.size > mostRecorded || p.size > 2*before {
+					t.Fatalf("steps of %d follow those of %d", p.size, before)
+				}
+			}
+			took := cost()
+			if wasted := fixed.Seconds() / took.Seconds(); wasted > 0.76 && p.size < mostRecorded {
+				t.Fatalf("of steps of %d, which take %v, %.0f%% is the transaction", p.size, took, 100*wasted)
+			}
+			if p.size > p.least && took > turn*3/2 {
+				t.Fatalf("steps of %d take %v, want about %v", p.size, took, turn)
+			}
+			if p.size < mostRecorded && took < turn/3 {
+				t.Fatalf("steps of %d take only %v, want about %v", p.size, took, turn)
+			}
+			if least := time.Duration(p.least) * each; p.least > leastRecorded && least > 4*fixed {
+				t.Fatalf("steps have %d at least, where a transaction takes %v by itself", p.least, fixed)
+			}
+		}
+	})
+}
+
+// TestRecordPaceOfFew checks that the last blocks of a range, which hold few transfers, do not slow down the next.
+func TestRecordPaceOfFew(t *testing.T) {
+	t.Parallel()
+	p := &recordPace{size: 1000, least: 100, warm: true, learned: true}
+	p.recorded(10, recordIdleTurn/2, false)
+	if p.size != 1000 {
+		t.Errorf("steps of %d after one of 10, want 1000", p.size)
+	}
+	p.recorded(10, 2*recordIdleTurn, false)
+	if p.size != 100 {
+		t.Errorf("steps of %d after one of 10 that took too long, want the least, 100", p.size)
+	}
+}
+
+// TestRecordPaceSplit checks that steps have all blocks in their order, begin with the child of the block before, and
+// have no more transfers and events than allowed if that is possible.
+func TestRecordPaceSplit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := &recordPace{size: rapid.IntRange(1, 20).Draw(t, "size")}
+		var blocks []ledger.Block
+		number := uint64(1)
+		for _, distance := range rapid.SliceOfN(rapid.Uint64Range(1, 2), 1, 30).Draw(t, "distances") {
+			number += distance
+			blocks = append(blocks, ledger.Block{
+				Header:    invoice.Header{Number: number},
+				Transfers: make([]invoice.Transfer, rapid.IntRange(0, 12).Draw(t, "transfers")),
+				Registry:  make([]ledger.RegistryEvent, rapid.IntRange(0, 2).Draw(t, "events")),
+			})
+		}
+		at := 0
+		for next, rest := p.split(blocks); len(next) > 0; next, rest = p.split(rest) {
+			dividable := false
+			for i, b := range next {
+				if b.Number != blocks[at].Number {
+					t.Fatalf("block %d instead of %d", b.Number, blocks[at].Number)
+				}
+				at++
+				dividable = dividable || i > 0 && b.Number == next[i-1].Number+1 && sizeOf(next[:i+1]...) > p.size
+			}
+			if dividable {
+				t.Fatalf("a step of %d could have been divided", sizeOf(next...))
+			}
+			if len(rest) > 0 && rest[0].Number != next[len(next)-1].Number+1 {
+				t.Fatalf("block %d begins a step after block %d", rest[0].Number, next[len(next)-1].Number)
+			}
+		}
+		if at != len(blocks) {
+			t.Fatalf("%d of %d blocks", at, len(blocks))
+		}
+	})
 }

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -249,5 +251,136 @@ func TestNoQuorumIsLoggedOnce(t *testing.T) {
 		if n := strings.Count(log.String(), line); n != 1 {
 			t.Errorf("%q was logged %d times:\n%s", line, n, log.String())
 		}
+	}
+}
+
+// TestMeter reads a thousand blocks in forty seconds, slower and slower.
+func TestMeter(t *testing.T) {
+	var log strings.Builder
+	c := newClock()
+	m := &meter{now: c.Now, logger: slog.New(slog.NewTextHandler(&log, nil))}
+	lines := func() int { return strings.Count(log.String(), "\n") }
+	m.end()
+	m.reached(5)
+	if m.snapshot() != nil || lines() != 0 {
+		t.Errorf("before anything is read: %+v, %q", m.snapshot(), log.String())
+	}
+	m.begin(1001, 2000)
+	if p := *m.snapshot(); p.Percent() != 0 || p.Left != 0 || p.BlocksPerSecond != 0 || lines() != 1 {
+		t.Errorf("at the beginning: %+v, %q", p, log.String())
+	}
+	check := func(next uint64, percent, speed float64, left time.Duration, logged int) {
+		t.Helper()
+		m.reached(next)
+		p := *m.snapshot()
+		if p.At != next || p.Percent() != percent || p.BlocksPerSecond != speed || p.Left != left || lines() != logged {
+			t.Errorf("%d lines, %+v, %.1f percent; want %d lines, %.1f percent, %.1f blocks/s, %s left", lines(), p, p.Percent(), logged, percent, speed, left)
+		}
+	}
+	check(1001, 0, 0, 0, 1)
+	c.Add(5 * time.Second)
+	check(1401, 40, 80, 8*time.Second, 1) // 600 blocks left, rounded
+	c.Add(5 * time.Second)
+	check(1501, 50, 50, 10*time.Second, 2)
+	m.begin(1501, 3000) // the end has moved
+	c.Add(30 * time.Second)
+	check(2001, 50, 500./30, time.Minute, 3) // samples older than the window do not count
+	m.end()
+	if m.snapshot() != nil || lines() != 4 || !strings.Contains(log.String(), "took=40s") {
+		t.Errorf("at the end: %+v, %q", m.snapshot(), log.String())
+	}
+	m.begin(5, 6)
+	if p := *m.snapshot(); p.From != 5 || p.At != 5 {
+		t.Errorf("what is read next: %+v", p)
+	}
+}
+
+// TestLostRacesBackOff makes every write lose to another replica, which finally counts as a failure.
+func TestLostRacesBackOff(t *testing.T) {
+	f := newFixture(t, nil)
+	f.catchUp(t)
+	f.chain.Mine()
+	for range 2 {
+		f.ledger.fail = func(bool) error { return ledger.ErrCursorMoved }
+		for n := range maxLostRaces {
+			if more, err := f.sync(t.Context()); !more || err != nil {
+				t.Errorf("round %d lost: %t, %v; want another one at once", n+1, more, err)
+			}
+		}
+		if _, err := f.sync(t.Context()); !errors.Is(err, ledger.ErrCursorMoved) {
+			t.Errorf("one sync more: %v, want ErrCursorMoved", err)
+		}
+		f.ledger.fail = nil
+		f.catchUp(t)
+		f.chain.Mine()
+	}
+	f.expect(t, 2, 0, 0, 0, 0)
+}
+
+// TestStartBlockIsCrossChecked has nodes return a wrong block where reading should begin. That block counts as final
+// without having been read.
+func TestStartBlockIsCrossChecked(t *testing.T) {
+	wrong, down := chaintest.FalseChain{From: 2}, chaintest.Refuse{Status: 500}
+	for name, test := range map[string]struct {
+		quorum int
+		faults []chaintest.Fault
+		begins bool
+	}{
+		"one":                            {1, []chaintest.Fault{nil}, true},
+		"one, two must agree":            {2, []chaintest.Fault{nil}, false},
+		"the first of two lies":          {1, []chaintest.Fault{wrong, nil}, false},
+		"the second of two lies":         {1, []chaintest.Fault{nil, wrong}, false},
+		"the first of three lies":        {1, []chaintest.Fault{wrong, nil, nil}, true},
+		"the second is down":             {1, []chaintest.Fault{nil, down}, true},
+		"the second is down, must agree": {2, []chaintest.Fault{nil, down}, false},
+		"the third agrees":               {2, []chaintest.Fault{nil, down, nil}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			for i, p := range f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = test.quorum }) {
+				if test.faults[i] != nil {
+					p.SetFaults(test.faults[i])
+				}
+			}
+			f.chain.MineEmpty(8)
+			_, err := f.sync(t.Context())
+			cursor, _ := f.ledger.Cursor(t.Context(), "")
+			var noQuorum *NoQuorumError
+			switch {
+			case cursor.Started != test.begins:
+				t.Errorf("reading began: %t, want %t; %v", cursor.Started, test.begins, err)
+			case !test.begins && !errors.As(err, &noQuorum):
+				t.Errorf("round: %v, want a *NoQuorumError", err)
+			case test.begins && cursor.Confirmed.Hash != invoice.Hash(f.chain.Blocks()[5].Hash):
+				t.Errorf("reading began at %+v, which is no block of the chain", cursor.Confirmed)
+			}
+		})
+	}
+}
+
+// TestNodeRepeatsAFalseBlock has a node invent a transfer while the other one gives no receipts, so that only the first
+// node reported the record. Its second answer must not confirm its first.
+func TestNodeRepeatsAFalseBlock(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	proxies[0].SetFaults(chaintest.Only{Methods: []string{"eth_getTransactionReceipt"}, Fault: chaintest.Null{}})
+	proxies[1].SetFaults(chaintest.Forge{At: 7, Logs: []chaintest.Log{pays(bob, 1000)}})
+	f.chain.MineEmpty(1)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
+	for range 8 {
+		if _, err := f.sync(t.Context()); err == nil {
+			f.chain.Mine()
+		}
+	}
+	if n := f.ledger.count(invoice.Confirmed); n != 0 {
+		t.Errorf("%d transfers are confirmed by one node's word", n)
+	}
+	if f.ledger.count(invoice.Pending) == 0 {
+		t.Error("nothing was recorded by the node that invents")
+	}
+	if f.state(0) == chain.StateQuarantined {
+		t.Error("the node that only gives no receipts is quarantined")
 	}
 }
