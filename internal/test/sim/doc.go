@@ -73,7 +73,8 @@
 //     account paid is within its limits, which are small on some chains.
 //   - Of two decisions about a payment that exclude each other, one fails. A claim counts only if the payer has signed
 //     it, and then does what the page promised.
-//   - A screened payment is confirmed only if the hook has accepted it, or gave no answer.
+//   - A screened payment is confirmed only if the hook has accepted it, gave no answer in the mode open, or the operator
+//     has decided. One that was rejected, or stays in quarantine, counts for no invoice.
 //   - A service does not run on a backup. Once that is recovered, what docs/recovery.md calls lost may be missing: what
 //     people decided, which they do again, authorizations, amounts of remainders, and invoices whose copy proves nothing.
 //     Payments and refunds of the latter may count otherwise for other invoices, since their accounts are unknown.

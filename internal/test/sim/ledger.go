@@ -157,6 +157,7 @@ func (o *order) account(all []transfer) balance {
 		must, maybe := o.belongs(t)
 		inTime := t.block.time.Unix() <= o.request.ExpiresAt
 		kept, early := o.keeps(t, must)
+		maybe, kept, early = o.merchant.world.screening.counts(t, maybe, kept, early)
 		a.charged = a.charged || must && t.nonce == common.HexToHash(o.first().OnChainInvoiceID)
 		for _, s := range []struct {
 			sum   *big.Int

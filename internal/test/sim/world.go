@@ -356,6 +356,7 @@ func (w *world) live() {
 		w.busy.Go(m.clerks)
 	}
 	w.busy.Go(w.disturb)
+	w.busy.Go(w.screening.operate)
 	w.all.Go(w.setClocks)
 	w.all.Go(w.follow)
 	w.busy.Go(w.cutConnections)
