@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -152,10 +151,14 @@ var (
 
 // WantApproval returns an *ApprovalRequiredError if a policy of the acting merchant guards the action, and it was not
 // approved. Otherwise it uses the approval up in the transaction of the action, and returns the audit entries of that.
-// The operator needs no approval. The votes are counted again: only the people count who may approve now.
+// The operator needs no approval, and the zero principal may do nothing. The votes are counted again: only the people
+// count who may approve now.
 func WantApproval(ctx context.Context, tx *db.Tx, now time.Time, a GuardedAction) ([]Entry, error) {
-	if a.By.MerchantID == "" {
+	if a.By.IsOperator() {
 		return nil, nil
+	}
+	if a.By.MerchantID == "" {
+		return nil, fmt.Errorf("%s without a principal, whose approvals are not known", a.Kind)
 	}
 	policy, err := approvalPolicy(ctx, tx, a.By.MerchantID, tx.ForUpdate())
 	if err != nil || !policy.guards(a) {
@@ -169,38 +172,14 @@ func WantApproval(ctx context.Context, tx *db.Tx, now time.Time, a GuardedAction
 	if err != nil {
 		return nil, err
 	}
-	approvals, _, err := countApprovals(ctx, tx, found, now)
+	used, err := useApproval(ctx, tx, found, now)
 	if err != nil {
 		return nil, err
-	}
-	used := false
-	if approvals >= found.Needed {
-		if used, err = useApproval(ctx, tx, found.ID, now); err != nil {
-			return nil, err
-		}
 	}
 	if !used {
 		return nil, &ApprovalRequiredError{GuardedAction: a}
 	}
 	return []Entry{NewEntry(ctx, now, Change{MerchantID: found.MerchantID, Action: ActionApprovalUse, Object: found.ID})}, nil
-}
-
-// countApprovals returns how many people who may approve now have approved a request, and the ids of those who may.
-func countApprovals(ctx context.Context, tx *db.Tx, a Approval, now time.Time) (n int, people []string, err error) {
-	members, err := approvers(ctx, tx, a.MerchantID, now, tx.ForUpdate())
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, m := range members {
-		people = append(people, m.PersonID)
-	}
-	votes, err := NewReader(tx).ApprovalVotes(ctx, a.ID)
-	for _, v := range votes {
-		if v.Approves && slices.Contains(people, v.PersonID) {
-			n++
-		}
-	}
-	return n, people, err
 }
 
 // check returns a *invoice.FieldError unless a number of people can fulfil the policy.

@@ -52,7 +52,11 @@ func (s *Service) applyAttribution(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		err = s.attributeByHand(ctx, tx, out, &p, ManualAttribution{PaymentID: p.ID, InvoiceID: d.InvoiceID, By: d.By, Note: d.Reason})
+		m := ManualAttribution{PaymentID: p.ID, InvoiceID: d.InvoiceID, By: d.By, Note: d.Reason}
+		inv, err := s.wantAttributable(ctx, tx, p, m) // people have approved the decision, if they had to
+		if err == nil {
+			err = s.attributeByHand(ctx, tx, out, &p, inv, m)
+		}
 		if !isAttributionRefused(err) {
 			return err
 		}

@@ -161,7 +161,7 @@ func (s storedBook) Void(id string) error {
 }
 
 func (s storedBook) Prepare(paymentID string) (invoice.RefundRecord, error) {
-	return s.w.PrepareRefund(s.ctx(), ledger.RefundRequest{PaymentID: paymentID, Account: invoice.AccountWithKey})
+	return s.w.PrepareRefund(open(s.w.t), ledger.RefundRequest{PaymentID: paymentID, Account: invoice.AccountWithKey})
 }
 
 func (s storedBook) Start(at invoice.Header, from uint64) error {

@@ -77,7 +77,11 @@ func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox,
 		if err != nil {
 			return err
 		}
-		if err := s.wantRefundApproval(ctx, tx, out, r, p, true); err != nil {
+		sum, _, err := takenByRefunds(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.wantRefundApproval(ctx, tx, out, r, p, r.ID, sum); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func TestClaimTokenIsMadeAgain(t *testing.T) {
 		p := w.paid(1000)
 		prepare := func(s *ledger.Service) invoice.RefundRecord {
 			t.Helper()
-			r, err := s.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1), AskPayer: true})
+			r, err := s.PrepareRefund(open(t), ledger.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1), AskPayer: true})
 			w.must(err)
 			if len(r.ClaimToken) != 32 || s.ClaimToken(r) != r.ClaimToken || r.ClaimHash != invoice.HashClaimToken(r.ClaimToken) {
 				t.Fatalf("prepared %+v", r)

@@ -272,7 +272,7 @@ func TestRefundOfADeposit(t *testing.T) {
 		if n := w.refunds()[inv.ID]; n != 1 {
 			t.Errorf("%d refunds were announced", n)
 		}
-		r, err := w.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: w.payment(paid).ID, Amount: invoice.NewAmount(300_000), Account: invoice.AccountWithKey})
+		r, err := w.PrepareRefund(open(t), ledger.RefundRequest{PaymentID: w.payment(paid).ID, Amount: invoice.NewAmount(300_000), Account: invoice.AccountWithKey})
 		w.must(err)
 		if r.From != w.address || r.To != payer || number(r.Left) != 1_000_000 {
 			t.Errorf("the refund goes from %s to %s, and %s is left", r.From, r.To, r.Left)

@@ -48,7 +48,7 @@ func ofMarker(d *invoice.Draft) {
 // reasons of a refund and an attribution.
 func (w *world) spread() {
 	w.t.Helper()
-	ctx := w.t.Context()
+	ctx := open(w.t)
 	w.create(ofMarker, func(d *invoice.Draft) { d.Unissued = true })
 	late := w.create(amount(500), ofMarker)
 	paid := w.create(amount(1000), ofMarker)

@@ -118,7 +118,7 @@ func (m *inboxMachine) decideOne(r *rapid.T) {
 		req = m.attribution(item, inv)
 	}
 	req.MerchantID = by
-	d, err := m.Decide(m.t.Context(), req)
+	d, err := m.Decide(open(m.t), req)
 	if wantOneOf(r, err, ledger.ErrItemChanged, ledger.ErrOrphaned, ledger.ErrUndecided, ledger.ErrIsRefund); err == nil {
 		m.decisions = append(m.decisions, d)
 	}
@@ -167,7 +167,7 @@ func (m *inboxMachine) changeOne(r *rapid.T) {
 	refund, err := m.refund(id), error(nil)
 	switch rapid.SampledFrom([]string{"approve", "cancel", "send"}).Draw(r, "change") {
 	case "approve":
-		_, err = m.ApproveRefund(m.t.Context(), id, "", refund.To)
+		_, err = m.ApproveRefund(open(m.t), id, "", refund.To)
 	case "cancel":
 		_, err = m.CancelRefund(m.t.Context(), id, "")
 	case "send":

@@ -58,12 +58,12 @@ func TestInboxApprovals(t *testing.T) {
 		if item.Refund.ID != r.ID || item.Version != (invoice.Address{0xcc}).String() {
 			t.Errorf("the item is %+v", item)
 		}
-		_, err := w.ApproveRefund(t.Context(), r.ID, w.merchant, invoice.Address{0xcc})
+		_, err := w.ApproveRefund(open(t), r.ID, w.merchant, invoice.Address{0xcc})
 		w.must(err)
 		if got := w.inbox(invoice.ItemApproval); len(got) != 0 {
 			t.Errorf("an approved refund is in the inbox: %+v", got)
 		}
-		_, err = w.Decide(t.Context(), w.dismissal(item))
+		_, err = w.Decide(open(t), w.dismissal(item))
 		wantErr(t, "dismissed after the approval", err, ledger.ErrItemChanged)
 
 		second := w.mustPrepare(p, 300, askPayer)
@@ -113,7 +113,7 @@ func TestInboxClaims(t *testing.T) {
 			t.Errorf("an attributed payment is in the inbox: %+v", got)
 		}
 		var attributed *ledger.AttributedError
-		if _, err := w.Decide(t.Context(), w.dismissal(again)); !errors.As(err, &attributed) {
+		if _, err := w.Decide(open(t), w.dismissal(again)); !errors.As(err, &attributed) {
 			t.Errorf("dismissed after the attribution: %v", err)
 		}
 	})

@@ -126,7 +126,7 @@ func (p *players) chain(i int, final bool) (string, step) {
 }
 
 func (p *players) attribute(i, n int, at *process) (string, step) {
-	got, err := at.AttributeManually(p.t.Context(), ledger.ManualAttribution{
+	got, err := at.AttributeManually(open(p.t), ledger.ManualAttribution{
 		PaymentID: p.payments[n].ID, InvoiceID: p.invoices[i].ID, By: "maria", MerchantID: p.merchant,
 	})
 	return fmt.Sprintf("attribute payment %d to invoice %d: %v", n, i, err), func(m money) (money, bool) {
@@ -179,7 +179,7 @@ func (p *players) look(i, n int, at *process) (string, step) {
 
 // prepareRefund prepares a refund of what is left of a payment, which is nothing or all of it.
 func (p *players) prepareRefund(n int, at *process) (string, step) {
-	got, err := at.PrepareRefund(p.t.Context(), ledger.RefundRequest{PaymentID: p.payments[n].ID, MerchantID: p.merchant, Account: invoice.AccountWithKey})
+	got, err := at.PrepareRefund(open(p.t), ledger.RefundRequest{PaymentID: p.payments[n].ID, MerchantID: p.merchant, Account: invoice.AccountWithKey})
 	if err == nil {
 		p.refunds.add(p.payments[n].ID, got.ID)
 	}

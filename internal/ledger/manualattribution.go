@@ -75,18 +75,20 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if found.InvoiceID == m.InvoiceID {
 			return nil
 		}
-		return s.attributeByHand(ctx, tx, out, &found, m)
+		inv, err := s.wantAttributable(ctx, tx, found, m)
+		if err != nil {
+			return err
+		}
+		if err := s.wantAttributionApproval(ctx, tx, out, found, m); err != nil {
+			return err
+		}
+		return s.attributeByHand(ctx, tx, out, &found, inv, m)
 	})
 	return found.Payment, err
 }
 
-// attributeByHand attributes a payment under the lock of its chain. If the payment cannot be attributed, it returns an
-// error of AttributeManually before it changes anything.
-func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p *PaymentRow, m ManualAttribution) error {
-	inv, err := s.wantAttributable(ctx, tx, out, *p, m)
-	if err != nil {
-		return err
-	}
+// attributeByHand attributes a payment for which wantAttributable has returned the invoice, under the lock of its chain.
+func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p *PaymentRow, inv invoice.Invoice, m ManualAttribution) error {
 	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 		MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: p.ID,
 		After: auditedAttribution{m.InvoiceID, m.By, m.Note},
@@ -94,9 +96,9 @@ func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p
 	return s.attributeTo(ctx, tx, out, invoice.ByHand, p, inv, m)
 }
 
-// wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator,
-// and uses up its approval. Otherwise it returns an error of AttributeManually.
-func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, m ManualAttribution) (inv invoice.Invoice, err error) {
+// wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator.
+// Otherwise it returns an error of AttributeManually.
+func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, p PaymentRow, m ManualAttribution) (inv invoice.Invoice, err error) {
 	if err := checkAttributable(ctx, tx, p.Payment); err != nil {
 		return inv, err
 	}
@@ -111,10 +113,7 @@ func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, out *outbox, 
 			Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
 		}
 	}
-	if err := s.wantUse(ctx, tx, p, invoice.ActAttribute, m.MerchantID); err != nil {
-		return inv, err
-	}
-	return inv, s.wantAttributionApproval(ctx, tx, out, p, m.InvoiceID, m.Note)
+	return inv, s.wantUse(ctx, tx, p, invoice.ActAttribute, m.MerchantID)
 }
 
 // sees reports whether a merchant may see a payment. The empty merchant is the operator.

@@ -27,7 +27,7 @@ func (w *world) unattributedPayment(at int64, a invoice.Amount) ledger.PaymentRo
 
 // attribute attributes the payment to the invoice manually.
 func (w *world) attribute(p ledger.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
-	return w.AttributeManually(w.t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
+	return w.AttributeManually(open(w.t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
 }
 
 // unattributed returns the ids of the merchant's unattributed payments.

@@ -30,7 +30,7 @@ func (w *world) prepare(p ledger.PaymentRow, n uint64, change ...func(*ledger.Re
 	for _, apply := range change {
 		apply(&req)
 	}
-	return w.PrepareRefund(w.t.Context(), req)
+	return w.PrepareRefund(open(w.t), req)
 }
 
 func (w *world) mustPrepare(p ledger.PaymentRow, n uint64, change ...func(*ledger.RefundRequest)) invoice.RefundRecord {
@@ -415,12 +415,12 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		}
 		_, err = name(asked, payer, "")
 		wantErr(t, "another address without a signature", err, ledger.ErrRefundNotOpen)
-		_, err = w.ApproveRefund(t.Context(), asked.ID, "", payer)
+		_, err = w.ApproveRefund(open(t), asked.ID, "", payer)
 		wantErr(t, "approve another address", err, ledger.ErrRefundNotOpen)
-		_, err = w.ApproveRefund(t.Context(), asked.ID, "another", home)
+		_, err = w.ApproveRefund(open(t), asked.ID, "another", home)
 		wantErr(t, "another merchant approves", err, db.ErrNotFound)
 		for range 2 {
-			got, err = w.ApproveRefund(t.Context(), asked.ID, w.merchant, home)
+			got, err = w.ApproveRefund(open(t), asked.ID, w.merchant, home)
 			if err != nil || got.Status != invoice.RefundPending || !got.CanBeSent(at(start)) {
 				t.Errorf("approved: %+v, %v", got, err)
 			}

@@ -101,10 +101,11 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 			return first, err
 		}
 	}
-	if r, err = s.buildRefund(ctx, tx, req, p); err != nil {
+	r, taken, err := s.buildRefund(ctx, tx, req, p)
+	if err != nil {
 		return r, err
 	}
-	if err := s.wantRefundApproval(ctx, tx, out, r, p, false); err != nil {
+	if err := s.wantRefundApproval(ctx, tx, out, r, p, "", taken.Plus(r.Amount)); err != nil {
 		return r, err
 	}
 	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
@@ -122,24 +123,27 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 	return r, err
 }
 
-// buildRefund checks a request and returns its refund.
-func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
+// buildRefund checks a request and returns its refund, and what other refunds take of the payment.
+func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, taken invoice.Amount, err error) {
 	if err := checkRefundable(ctx, tx, p.Payment); err != nil {
-		return r, err
+		return r, taken, err
 	}
 	if err := s.wantUse(ctx, tx, p, invoice.ActRefund, req.MerchantID); err != nil {
-		return r, err
+		return r, taken, err
 	}
-	left, err := s.leftToRefund(ctx, tx, p.Payment)
+	taken, prepared, err := takenByRefunds(ctx, tx, p.ID)
+	if err == nil && prepared >= invoice.MaxPreparedRefunds {
+		err = ErrTooManyRefunds
+	}
 	if err != nil {
-		return r, err
+		return r, taken, err
 	}
-	amount := req.Amount
+	amount, left := req.Amount, p.Amount.Minus(taken)
 	if amount.IsZero() {
 		amount = left
 	}
 	if amount.IsZero() || left.Less(amount) {
-		return r, ErrRefundExceeds
+		return r, taken, ErrRefundExceeds
 	}
 	now := s.seconds()
 	r = invoice.RefundRecord{
@@ -148,24 +152,24 @@ func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest,
 		ExpiresAt: now.Add(invoice.RefundLifetime),
 	}
 	if r.Tag, err = invoice.RefundTag(r.PaymentID, r.ID); err != nil {
-		return r, err
+		return r, taken, err
 	}
 	if r.MerchantID == "" {
 		r.MerchantID = req.MerchantID
 	}
 	if r.ManyInvoices, err = HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices); err != nil {
-		return r, err
+		return r, taken, err
 	}
 	if req.AskPayer {
 		r.Status = invoice.RefundAwaitingAddress
 		r.ClaimToken, err = s.newClaimToken(r.ID)
-		return r, err
+		return r, taken, err
 	}
 	r.To, r.Account = req.To, req.Account
 	if r.To.IsZero() {
 		r.To = p.From
 	}
-	return r, s.checkRecipient(ctx, tx, r, r.To)
+	return r, taken, s.checkRecipient(ctx, tx, r, r.To)
 }
 
 // CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to an address:
@@ -219,24 +223,20 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	return nil
 }
 
-// leftToRefund returns the part of a payment that neither refunds on the chain nor prepared ones take.
-// The chain's cursor must be locked.
-func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment) (left invoice.Amount, err error) {
-	reserving, err := reservingRefunds(ctx, tx, []string{p.ID})
+// takenByRefunds returns how much of a payment refunds on the chain and prepared ones take, and how many were prepared
+// that still can be sent. The chain's cursor must be locked.
+func takenByRefunds(ctx context.Context, tx *db.Tx, paymentID string) (taken invoice.Amount, prepared int, err error) {
+	reserving, err := reservingRefunds(ctx, tx, []string{paymentID})
 	if err != nil {
-		return left, err
+		return taken, 0, err
 	}
-	prepared := 0
 	for _, r := range reserving {
 		if r.Prepared() {
 			prepared++
 		}
 	}
-	if prepared >= invoice.MaxPreparedRefunds {
-		return left, ErrTooManyRefunds
-	}
-	sums, err := RefundedSums(ctx, tx, []string{p.ID})
-	return p.Amount.Minus(sums[p.ID]).Minus(invoice.ReservedOf(reserving)), err
+	sums, err := RefundedSums(ctx, tx, []string{paymentID})
+	return sums[paymentID].Plus(invoice.ReservedOf(reserving)), prepared, err
 }
 
 // hashRefund returns a hash of the request's fields, which does not depend on how its

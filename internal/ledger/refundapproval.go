@@ -26,33 +26,22 @@ type paymentSubject struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// wantRefundApproval uses up the approval of a refund, or of its address if it is prepared, or returns an
-// *access.ApprovalRequiredError. A policy limits the sum of a payment's refunds, so that many small refunds need
-// approvals like a large one. The chain's cursor must be locked.
-func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox, r invoice.RefundRecord, p PaymentRow, prepared bool) error {
+// wantRefundApproval uses up the approval of a refund, or of its address if preparedID is not empty, or returns an
+// *access.ApprovalRequiredError. sum is what the payment's refunds take with this one: a policy limits it, so that many
+// small refunds need approvals like a large one. The chain's cursor must be locked.
+func (s *Service) wantRefundApproval(ctx context.Context, tx *db.Tx, out *outbox, r invoice.RefundRecord, p PaymentRow, preparedID string, sum invoice.Amount) error {
 	subject := paymentSubject{
-		PaymentID: p.ID, ChainKey: r.ChainKey, Currency: p.Currency, Amount: r.Amount.String(), To: AskPayer, Reason: r.Reason,
+		PaymentID: p.ID, RefundID: preparedID, ChainKey: r.ChainKey, Currency: p.Currency, Amount: r.Amount.String(), Sum: sum.String(), To: AskPayer, Reason: r.Reason,
 	}
 	if !r.To.IsZero() {
 		subject.To = chain.Checksum(r.To)
 	}
-	sum, err := refundedAndReserved(ctx, tx, p.Payment)
-	if err != nil {
-		return err
-	}
-	if prepared {
-		subject.RefundID = r.ID
-	} else {
-		sum = sum.Plus(r.Amount)
-	}
-	subject.Sum = sum.String()
 	return s.wantApproval(ctx, tx, out, access.OfRefund, subject, sum)
 }
 
-// wantAttributionApproval uses up the approval of an attribution by hand, or returns an *access.ApprovalRequiredError. The
-// service needs none to apply a decision.
-func (s *Service) wantAttributionApproval(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, invoiceID, reason string) error {
-	subject := paymentSubject{PaymentID: p.ID, InvoiceID: invoiceID, ChainKey: p.ChainKey, Currency: p.Currency, Amount: p.Amount.String(), Reason: reason}
+// wantAttributionApproval uses up the approval of an attribution by hand, or returns an *access.ApprovalRequiredError.
+func (s *Service) wantAttributionApproval(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, m ManualAttribution) error {
+	subject := paymentSubject{PaymentID: p.ID, InvoiceID: m.InvoiceID, ChainKey: p.ChainKey, Currency: p.Currency, Amount: p.Amount.String(), Reason: m.Note}
 	return s.wantApproval(ctx, tx, out, access.OfAttribution, subject, p.Amount)
 }
 
@@ -60,14 +49,4 @@ func (s *Service) wantApproval(ctx context.Context, tx *db.Tx, out *outbox, kind
 	used, err := access.WantApproval(ctx, tx, s.conf.Now(), access.GuardedAction{By: access.FromContext(ctx), Kind: kind, Subject: subject, Amount: sum})
 	out.audit = append(out.audit, used...)
 	return err
-}
-
-// refundedAndReserved returns the sum of the refunds of a payment, sent and prepared.
-func refundedAndReserved(ctx context.Context, tx *db.Tx, p invoice.Payment) (sum invoice.Amount, err error) {
-	reserving, err := reservingRefunds(ctx, tx, []string{p.ID})
-	if err != nil {
-		return sum, err
-	}
-	sums, err := RefundedSums(ctx, tx, []string{p.ID})
-	return sums[p.ID].Plus(invoice.ReservedOf(reserving)), err
 }

@@ -41,6 +41,9 @@ func TestGuardOfRefunds(t *testing.T) {
 			}
 			return w.PrepareRefund(access.WithPrincipal(t.Context(), by), req)
 		}
+		if _, err := w.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: paid.ID, Amount: invoice.NewAmount(1), Account: invoice.AccountWithKey}); err == nil {
+			t.Error("a refund was prepared without a principal")
+		}
 		_, err := prepare(301)
 		w.wantGuarded("above the limit", err, 301)
 		_, err = prepare(0)

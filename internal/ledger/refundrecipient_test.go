@@ -150,7 +150,7 @@ func TestRefundToAReceiver(t *testing.T) {
 			w.must(name(r, invoice.Address{0xee, 13}, ""))
 			_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", address.String(), r.ID)
 			w.must(err)
-			if _, err := w.ApproveRefund(t.Context(), r.ID, "", address); !isFieldError(err, "to") {
+			if _, err := w.ApproveRefund(open(t), r.ID, "", address); !isFieldError(err, "to") {
 				t.Errorf("approved for the %s: %v", what, err)
 			}
 		}
@@ -159,7 +159,7 @@ func TestRefundToAReceiver(t *testing.T) {
 		r := w.mustPrepare(p, 1, askPayer)
 		w.must(name(r, later, ""))
 		w.create(func(d *invoice.Draft) { d.Merchant = later })
-		if _, err := w.ApproveRefund(t.Context(), r.ID, "", later); !isFieldError(err, "to") {
+		if _, err := w.ApproveRefund(open(t), r.ID, "", later); !isFieldError(err, "to") {
 			t.Errorf("approved: %v", err)
 		}
 	})

@@ -40,25 +40,25 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 		var w *world
 		for name, prepare := range map[string]func(ledger.RefundRequest) (dropped invoice.Transfer, other string){
 			"by hand": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				other, err := w.PrepareRefund(t.Context(), req)
+				other, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				return w.back(invoice.NewAmount(700)), other.ID
 			},
 			"expired": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				first, err := w.PrepareRefund(t.Context(), req)
+				first, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
 				w.must(w.ExpireRefunds(t.Context()))
-				other, err := w.PrepareRefund(t.Context(), req)
+				other, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				return w.send(first), other.ID
 			},
 			"canceled": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				first, err := w.PrepareRefund(t.Context(), req)
+				first, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				_, err = w.CancelRefund(t.Context(), first.ID, w.merchant)
 				w.must(err)
-				other, err := w.PrepareRefund(t.Context(), req)
+				other, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				return w.send(first), other.ID
 			},

@@ -79,7 +79,7 @@ func TestRefundWithoutPayment(t *testing.T) {
 		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
 			t.Errorf("with its payment, the refund is in the inbox: %+v", got)
 		}
-		_, err = w.Decide(t.Context(), w.dismissal(item))
+		_, err = w.Decide(open(t), w.dismissal(item))
 		wantErr(t, "dismissed with its payment", err, ledger.ErrItemChanged)
 		w.reorg(1)
 		w.only(invoice.ItemWithoutPayment)

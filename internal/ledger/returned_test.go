@@ -310,7 +310,7 @@ func TestAttributeWhatIsLeft(t *testing.T) {
 				w.final()
 				w.finalized(w.back(invoice.NewAmount(400_000)))
 				c.prepare(w, inv)
-				_, err := w.AttributeManually(t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria"})
+				_, err := w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria"})
 				w.must(err)
 				if got := w.invoice(inv.ID); !c.check(got) {
 					t.Errorf("it is %s and %q, asks for %s, has %s and a surplus of %s; of the payment, %s were returned", got.Status, got.Exception,

@@ -73,7 +73,7 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 		}
 		_, err = w.createAt(rightful, w.address, true)
 		w.must(err)
-		_, err = w.AttributeManually(t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "x", MerchantID: squatter})
+		_, err = w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "x", MerchantID: squatter})
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a merchant that lost the address attributes its payment: %v", err)
 		}
@@ -241,7 +241,7 @@ func (m *holders) attribute(r *rapid.T) {
 	slices.Sort(ids)
 	p := m.payments[rapid.SampledFrom(ids).Draw(r, "payment")]
 	inv := rapid.SampledFrom(m.invoices[id]).Draw(r, "invoice")
-	_, err := m.AttributeManually(m.t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", MerchantID: id})
+	_, err := m.AttributeManually(open(m.t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", MerchantID: id})
 	switch field := (*invoice.FieldError)(nil); {
 	case !m.shown[id][p.ID]:
 		if !errors.Is(err, db.ErrNotFound) {

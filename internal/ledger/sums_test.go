@@ -110,7 +110,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
 				forget(inv.ID)
-				_, err := w.AttributeManually(t.Context(), ledger.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
+				_, err := w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
 				w.must(err)
 			},
 		} {

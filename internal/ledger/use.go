@@ -108,8 +108,11 @@ const maxRefunding = 100
 // while a rule may still attribute the payment, because a dismissed or rejected payment is not attributed.
 func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item InboxItem, req DecisionRequest) error {
 	if req.Outcome == invoice.Attributed {
-		_, err := s.wantAttributable(ctx, tx, out, item.Payment, ManualAttribution{InvoiceID: req.InvoiceID, MerchantID: req.MerchantID, Note: req.Reason})
-		return err
+		m := ManualAttribution{InvoiceID: req.InvoiceID, MerchantID: req.MerchantID, Note: req.Reason}
+		if _, err := s.wantAttributable(ctx, tx, item.Payment, m); err != nil {
+			return err
+		}
+		return s.wantAttributionApproval(ctx, tx, out, item.Payment, m)
 	}
 	if req.Outcome == invoice.Released {
 		return nil

@@ -308,7 +308,7 @@ func TestUsesAtASharedAddress(t *testing.T) {
 		byPartner := ledger.ManualAttribution{PaymentID: g.payment.ID, InvoiceID: theirs.ID, By: "olu", MerchantID: partner}
 		refused := func(what string, want invoice.PaymentUse) {
 			t.Helper()
-			_, err := g.AttributeManually(t.Context(), byPartner)
+			_, err := g.AttributeManually(open(t), byPartner)
 			var used *ledger.UsedError
 			if !errors.As(err, &used) || used.Use != want || used.RefundID != "" {
 				t.Errorf("%s: the other merchant attributes: %v; want that it is %s, without names", what, err, want)

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// open returns the context of a request without a key, which the operator's service takes.
+func open(t testing.TB) context.Context { return access.WithPrincipal(t.Context(), access.Open()) }
+
 // start is the time of each world's clock and of its first block.
 const start = 1_700_000_000
 
