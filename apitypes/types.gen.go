@@ -884,8 +884,8 @@ type Approval struct {
 	// Subject The exact action, as a text of JSON. Amounts are in minor units.
 	Subject string `json:"subject"`
 
-	// State `requested` and `approved` last until `expiresAt`; `used` means that the action was made. An `approved` request no
-	// longer suffices if people who approved it may not approve any more.
+	// State `requested` and `approved` last until `expiresAt`; `used` means that the action was made. A request is `approved`
+	// while enough people who may approve have done so.
 	State ApprovalState `json:"state"`
 
 	// People How many people must approve.
@@ -925,8 +925,8 @@ type ApprovalResponse struct {
 	Approvers []string `json:"approvers"`
 }
 
-// ApprovalState `requested` and `approved` last until `expiresAt`; `used` means that the action was made. An `approved` request no
-// longer suffices if people who approved it may not approve any more.
+// ApprovalState `requested` and `approved` last until `expiresAt`; `used` means that the action was made. A request is `approved`
+// while enough people who may approve have done so.
 type ApprovalState string
 
 // ApprovalVote What a person decided.

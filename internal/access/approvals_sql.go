@@ -3,16 +3,36 @@ package access
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
 // isOpen is a condition on a request that has not ended, except by its expiry.
-const isOpen = "state IN ('requested', 'approved') AND used_at IS NULL"
+const isOpen = "state = 'requested' AND used_at IS NULL"
 
-// stateAt is the state of a request at the time $1.
-const stateAt = "CASE WHEN used_at IS NOT NULL THEN 'used' WHEN state <> 'refused' AND expires_at <= $1 THEN 'expired' ELSE state END"
+// needed is how many people must approve a request: as many as the policy wanted, or more if it wants more now.
+const needed = "coalesce((SELECT p.people FROM approval_policies p WHERE p.merchant_id = approvals.merchant_id AND p.people > approvals.people), approvals.people)"
+
+var (
+	// stateAt is the state of a request at the time $1. It is approved while enough people approve it who may.
+	stateAt = "CASE WHEN used_at IS NOT NULL THEN 'used' WHEN state <> 'refused' AND expires_at <= $1 THEN 'expired' WHEN state = 'requested' AND " +
+		"(SELECT count(*) FROM api_keys k WHERE k.merchant_id = approvals.merchant_id AND " + mayApproveAt("$1") + " AND " + approves("approvals.id") + ") >= " + needed +
+		" THEN 'approved' ELSE state END"
+	// mayApprove is MayApprove as a condition on a key.
+	mayApprove = "' ' || scopes || ' ' LIKE '% " + strings.Join(Finance.Names(), " %' AND ' ' || scopes || ' ' LIKE '% ") + " %'"
+)
+
+// mayApproveAt is a condition on a membership of a person who may approve at the time in a parameter.
+func mayApproveAt(parameter string) string {
+	return "person_id IS NOT NULL AND " + activeAt(parameter) + " AND " + mayApprove
+}
+
+// approves is a condition on a membership of a person who has approved a request.
+func approves(id string) string {
+	return "person_id IN (SELECT v.person_id FROM approval_votes v WHERE v.approval_id = " + id + " AND v.approves = 1)"
+}
 
 var approvalTable = db.NewTable("approvals", func(a *Approval) []db.Column {
 	return []db.Column{
@@ -27,7 +47,7 @@ var approvalTable = db.NewTable("approvals", func(a *Approval) []db.Column {
 		db.Col("expires_at", db.Seconds(&a.ExpiresAt)),
 		db.Col("used_at", db.Null(db.Seconds(&a.UsedAt))),
 		db.Expr(stateAt, db.Text(&a.State)),
-		db.Expr("coalesce((SELECT p.people FROM approval_policies p WHERE p.merchant_id = approvals.merchant_id AND p.people > approvals.people), people)", db.Int(&a.Needed)),
+		db.Expr(needed, db.Int(&a.Needed)),
 	}
 })
 
@@ -49,7 +69,10 @@ type ApprovalFilter struct {
 func (q Reader) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, error) {
 	w := db.Where{Args: []any{f.At.Unix()}}
 	w.Equal("merchant_id", f.MerchantID)
-	w.Equal(stateAt, string(f.State))
+	if f.State != "" {
+		w.Conditions = append(w.Conditions, stateAt+" = "+db.Parameter(w.Next()))
+		w.Args = append(w.Args, string(f.State))
+	}
 	w.Below("id", f.Before)
 	return db.QueryAll(ctx, q, approvalTable.Scan, approvalTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
@@ -78,19 +101,25 @@ func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int,
 
 // InsertApproval stores a new request.
 func InsertApproval(ctx context.Context, tx *db.Tx, a Approval) error {
-	return tx.Insert(ctx, approvalTable.Insertion("", "state"), [][]any{approvalTable.Values(a, string(a.State))})
+	return approvalTable.Insert(ctx, tx, "", a)
 }
 
-// setApprovalState stores the state of a request.
-func setApprovalState(ctx context.Context, tx *db.Tx, id string, state ApprovalState) error {
-	_, err := tx.Exec(ctx, "UPDATE approvals SET state = $2 WHERE id = $1", id, string(state))
+// refuseApproval stores that a person refuses a request.
+func refuseApproval(ctx context.Context, tx *db.Tx, id string) error {
+	_, err := tx.Exec(ctx, "UPDATE approvals SET state = 'refused' WHERE id = $1", id)
 	return err
 }
 
-// useApproval stores that the action of a request is made, and reports whether the request was approved and not used.
-func useApproval(ctx context.Context, tx *db.Tx, id string, now time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1 AND state = 'approved' AND used_at IS NULL AND expires_at > $2", id, now.Unix())
-	return n == 1, err
+// useApproval stores that the action of an open request is made, and reports whether enough people approve it. Their
+// memberships cannot end before the transaction does. The policy must be locked.
+func useApproval(ctx context.Context, tx *db.Tx, a Approval, now time.Time) (bool, error) {
+	voters, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM api_keys WHERE merchant_id = $1 AND "+mayApproveAt("$2")+" AND "+approves("$3")+" ORDER BY id"+tx.ForUpdate(),
+		a.MerchantID, now.Unix(), a.ID)
+	if err != nil || len(voters) < a.Needed {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1", a.ID, now.Unix())
+	return true, err
 }
 
 var voteTable = db.NewTable("approval_votes", func(v *ApprovalVote) []db.Column {
@@ -118,16 +147,10 @@ func (q Reader) Approvers(ctx context.Context, merchantID string, at time.Time) 
 	return approvers(ctx, q, merchantID, at, "")
 }
 
-// approvers is Reader.Approvers. With a lock, the memberships cannot end before the transaction does.
+// approvers is Reader.Approvers. With a lock, the memberships cannot end before the transaction does. A person has one
+// membership of a merchant.
 func approvers(ctx context.Context, q db.Querier, merchantID string, at time.Time, lock string) ([]Record, error) {
-	members, err := db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE merchant_id = $1 AND person_id IS NOT NULL AND "+activeAt("$2")+" ORDER BY id"+lock, merchantID, at.Unix())
-	var people []Record
-	for _, m := range members { // a person has one membership of a merchant
-		if MayApprove(m.Scopes) {
-			people = append(people, m)
-		}
-	}
-	return people, err
+	return db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE merchant_id = $1 AND "+mayApproveAt("$2")+" ORDER BY id"+lock, merchantID, at.Unix())
 }
 
 var policyTable = db.NewTable("approval_policies", func(p *ApprovalPolicy) []db.Column {

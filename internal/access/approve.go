@@ -76,19 +76,13 @@ func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id s
 		if err := putVote(ctx, tx, a.ID, ApprovalVote{PersonID: s.PersonID, Approves: approves, At: now}); err != nil {
 			return err
 		}
-		n, people, err := countApprovals(ctx, tx, a, now)
-		if err == nil && !slices.Contains(people, s.PersonID) {
+		people, err := approvers(ctx, tx, a.MerchantID, now, tx.ForUpdate())
+		if err == nil && !slices.ContainsFunc(people, func(r Record) bool { return r.PersonID == s.PersonID }) {
 			err = ErrMayNotApprove
 		}
-		action, state := ActionApprovalApprove, a.State
-		if n >= a.Needed {
-			state = ApprovalApproved
-		}
-		if !approves {
-			action, state = ActionApprovalRefuse, ApprovalRefused
-		}
-		if err == nil {
-			err = setApprovalState(ctx, tx, a.ID, state)
+		action := ActionApprovalApprove
+		if !approves && err == nil {
+			action, err = ActionApprovalRefuse, refuseApproval(ctx, tx, a.ID)
 		}
 		if err != nil {
 			return err

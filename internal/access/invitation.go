@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,12 +82,14 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		if err := LockKeys(ctx, tx); err != nil { // a policy that is being set ends the invitations that it sees
 			return err
 		}
-		used, err := WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{Email: i.Email, Name: i.Name, Scopes: i.Scopes.String()}, Scopes: i.Scopes})
+		open, err := invitations(ctx, tx, i.MerchantID, now, MaxInvitations)
 		if err != nil {
 			return err
 		}
-		open, err := invitations(ctx, tx, i.MerchantID, now, MaxInvitations)
-		if err != nil {
+		var used []Entry
+		if at := slices.IndexFunc(open, i.repeats); at >= 0 {
+			i.ExpiresAt = earlier(i.ExpiresAt, open[at].ExpiresAt)
+		} else if used, err = WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{Email: i.Email, Name: i.Name, Scopes: i.Scopes.String()}, Scopes: i.Scopes}); err != nil {
 			return err
 		}
 		if len(open) >= MaxInvitations {
@@ -100,6 +103,20 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		}
 		return AppendAudit(ctx, tx, append(used, invitationEntry(ctx, ActionInvite, i, now))...)
 	})
+}
+
+// repeats reports whether an invitation is the same as an open one. It needs no other approval, since the mail of the first
+// one may not have come, and does not last longer.
+func (i Invitation) repeats(open Invitation) bool {
+	return i.Email == open.Email && i.Name == open.Name && i.Scopes == open.Scopes
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // member is an invitation, or a key, as people see it who approve it.

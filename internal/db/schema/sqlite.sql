@@ -1779,7 +1779,9 @@ CREATE TABLE people (
     -- the person's name
     name       TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     -- Unix seconds
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- language of the pages that the person last signed in on, or chose, such as de; empty before
+    language   TEXT NOT NULL DEFAULT '' CHECK (length(language) <= 20)
 );
 
 -- Keys of the API and the dashboard.
@@ -1926,7 +1928,9 @@ CREATE TABLE approval_policies (
     -- 1: they must approve changes of default and allowed addresses
     addresses     BIGINT NOT NULL CHECK (addresses IN (0, 1)),
     -- 1: they must approve keys and invitations with scopes that write
-    keys          BIGINT NOT NULL CHECK (keys IN (0, 1))
+    keys          BIGINT NOT NULL CHECK (keys IN (0, 1)),
+    -- when people were last mailed about requests, Unix seconds; 0 before
+    mailed_at     BIGINT NOT NULL DEFAULT 0
 );
 
 -- Requests that several people approve an action.
@@ -1941,8 +1945,8 @@ CREATE TABLE approvals (
     subject      TEXT NOT NULL CHECK (length(subject) BETWEEN 2 AND 65536),
     -- SHA-256 of subject, in hex
     subject_hash TEXT NOT NULL CHECK (length(subject_hash) = 64),
-    -- one that has expired may still be requested or approved here
-    state        TEXT NOT NULL CHECK (state IN ('requested', 'approved', 'refused', 'expired')),
+    -- one that has enough votes, or has expired, may still be requested here
+    state        TEXT NOT NULL DEFAULT 'requested' CHECK (state IN ('requested', 'refused', 'expired')),
     -- how many people the policy wanted
     people       BIGINT NOT NULL CHECK (people BETWEEN 2 AND 10),
     -- name of the key or person that asked
@@ -1952,11 +1956,13 @@ CREATE TABLE approvals (
     -- until when it can be approved and used, Unix seconds
     expires_at   BIGINT NOT NULL CHECK (expires_at > requested_at),
     -- when the action was made, Unix seconds; null if it was not
-    used_at      BIGINT CHECK (used_at IS NULL OR state = 'approved' AND used_at < expires_at)
+    used_at      BIGINT CHECK (used_at IS NULL OR state = 'requested' AND used_at < expires_at),
+    -- 1: the people who may approve were mailed about it
+    mailed       BIGINT NOT NULL DEFAULT 0 CHECK (mailed IN (0, 1))
 );
 -- An action has one open request.
 CREATE UNIQUE INDEX approvals_open ON approvals (merchant_id, kind, subject_hash)
-    WHERE used_at IS NULL AND state IN ('requested', 'approved');
+    WHERE used_at IS NULL AND state = 'requested';
 CREATE INDEX approvals_by_merchant ON approvals (merchant_id, id);
 CREATE INDEX approvals_by_expiry ON approvals (expires_at);
 

@@ -81,7 +81,7 @@ func (d *Dashboard) approval(w http.ResponseWriter, r *http.Request) error {
 	}
 	own := found.Approval.MerchantID == v.principal.MerchantID && ended(found.Approval) == 0
 	view.MayVote = own && v.session.PersonID != "" && access.MayApprove(v.principal.Scopes)
-	view.MayUse = own && found.Approval.State == apitypes.ApprovalApproved && view.Count >= found.Approval.People && v.Can(usersOf[found.Approval.Kind])
+	view.MayUse = own && found.Approval.State == apitypes.ApprovalApproved && v.Can(usersOf[found.Approval.Kind])
 	return d.render(w, r, http.StatusOK, "approval.html", "approval.title", view)
 }
 
