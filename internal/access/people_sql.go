@@ -13,8 +13,15 @@ var personTable = db.NewTable("people", func(p *Person) []db.Column {
 		db.Col("email", db.Text(&p.Email)),
 		db.Col("name", db.Text(&p.Name)),
 		db.Col("created_at", db.Seconds(&p.CreatedAt)),
+		db.Col("language", db.Text(&p.Language)),
 	}
 })
+
+// setPersonLanguage stores the language in which a person reads the pages.
+func setPersonLanguage(ctx context.Context, tx *db.Tx, id, language string) error {
+	_, err := tx.Exec(ctx, "UPDATE people SET language = $2 WHERE id = $1 AND language <> $2", id, language)
+	return err
+}
 
 // findPerson returns a person, or ErrNotFound.
 func findPerson(ctx context.Context, q db.Querier, id string) (Person, error) {

@@ -16,6 +16,7 @@ type Person struct {
 	Email     string // in lower case; the person has proved to read its mail
 	Name      string
 	CreatedAt time.Time
+	Language  string // of the pages that the person last signed in on, or chose; empty before
 }
 
 // Membership is an active membership of a person.

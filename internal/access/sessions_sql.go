@@ -97,8 +97,17 @@ func ConfirmSession(ctx context.Context, s *db.DB, id string, at time.Time) erro
 }
 
 // setSessionLanguage stores the language that the person using a session chose.
-func setSessionLanguage(ctx context.Context, s *db.DB, id, language string) error {
-	return updateSession(ctx, s, "UPDATE sessions SET language = $2 WHERE id = $1", id, language)
+func setSessionLanguage(ctx context.Context, store *db.DB, s Session, language string) error {
+	return store.Update(ctx, func(tx *db.Tx) error {
+		n, err := tx.Exec(ctx, "UPDATE sessions SET language = $2 WHERE id = $1", s.ID, language)
+		if err == nil && n == 0 {
+			err = db.ErrNotFound
+		}
+		if err == nil && s.PersonID != "" && language != "" {
+			err = setPersonLanguage(ctx, tx, s.PersonID, language)
+		}
+		return err
+	})
 }
 
 // takeForm stores a form as the last one that the session sent, and reports whether it differs from

@@ -75,8 +75,9 @@ func (m *SessionManager) now() time.Time { return m.cfg.Now().UTC().Truncate(tim
 
 // Browser describes the browser in which a person signs in.
 type Browser struct {
-	Client string // address
-	Name   string // header User-Agent
+	Client   string // address
+	Name     string // header User-Agent
+	Language string // of the page, such as de; may be empty
 }
 
 // SignIn begins a session of the person who holds a key, and returns its token for the cookie. At a
@@ -106,6 +107,11 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, by s
 	}
 	if err := insertSession(ctx, tx, s, sessionHash(token)); err != nil {
 		return "", err
+	}
+	if p.PersonID != "" && from.Language != "" {
+		if err := setPersonLanguage(ctx, tx, p.PersonID, from.Language); err != nil {
+			return "", err
+		}
 	}
 	ctx = WithPrincipal(ctx, p)
 	return token, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
@@ -260,7 +266,7 @@ func (m *SessionManager) TakeForm(ctx context.Context, s Session, token string) 
 // SetLanguage stores the language that the person of a session chose, or "" for the
 // browser's.
 func (m *SessionManager) SetLanguage(ctx context.Context, s Session, language string) error {
-	return setSessionLanguage(ctx, m.cfg.Store, s.ID, language)
+	return setSessionLanguage(ctx, m.cfg.Store, s, language)
 }
 
 // Clean deletes sessions, links and old requests for approval that have ended by a time, which must not jump forward.

@@ -2,12 +2,14 @@ package dashboard_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 )
@@ -87,13 +89,69 @@ func TestApprovals(t *testing.T) {
 	for _, p := range []*person{ada, bob} {
 		p.votes(invited.path, "approve").want(t, http.StatusOK)
 	}
-	ada.submit(ada.get(invited.path), invited.path+"/use", nil).want(t, http.StatusOK, "sock@example.com")
+	mails.broken.Store(true)
+	form := ada.submit(ada.get(invited.path), invited.path+"/use", nil).want(t, http.StatusBadRequest, "The mail could not be sent")
+	mails.broken.Store(false)
+	ada.submit(form, "/dashboard/keys", nil).want(t, http.StatusOK, "sock@example.com")
 	mails.page(t, "sock@example.com")
 	ada.submit(ada.get(policy.path), policy.path+"/use", nil).want(t, http.StatusOK, "Approvals by several people")
 	done := ada.submit(ada.get(prepare), prepare, url.Values{"amount": {"1"}}).want(t, http.StatusOK)
 	if !strings.HasPrefix(done.path, "/dashboard/refunds/ref_") {
 		t.Errorf("without a policy a refund leads to %s", done.path)
 	}
+}
+
+// TestApprovedRequest: a program repeats its request, with the key of the first one, after people were mailed and have
+// approved. It makes one refund.
+func TestApprovedRequest(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	w := newWorld(t, withMails)
+	key := w.person("acme", access.Admin)
+	ada, bob := key.member(mails, "ada@example.com"), key.member(mails, "bob@example.com")
+	bob.submit(bob.get("/dashboard"), "/dashboard/language", url.Values{"language": {"de"}}).want(t, http.StatusOK)
+	ada.submit(ada.get("/dashboard/settings"), "/dashboard/approvals", url.Values{"people": {"2"}, "refundsAbove": {"100"}}).want(t, http.StatusOK)
+	payment := ada.refundable(w.paid(member{"amount": "250000000"}).ID)
+	c, err := client.New(key.url, client.WithKey(key.key), client.WithHTTPClient(key.Client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare := func(idempotencyKey string) (apitypes.RefundResponse, error) {
+		return c.PrepareRefund(t.Context(), payment, apitypes.PrepareRefundRequest{Amount: "200000000"}, client.IdempotencyKey(idempotencyKey))
+	}
+	wanted := func(idempotencyKey string) string {
+		t.Helper()
+		_, err := prepare(idempotencyKey)
+		refused := (*client.Error)(nil)
+		if !errors.As(err, &refused) || refused.Code != apitypes.CodeApprovalRequired {
+			t.Fatalf("a refund without approvals: %v", err)
+		}
+		return refused.ApprovalID
+	}
+	page := "/dashboard/approvals/" + wanted("first")
+	for range 2 {
+		got := <-mails.notices
+		if !strings.Contains(got.Text, office+page+"?merchantId=acme") || strings.Contains(got.Text, "Jemand bittet") != (got.recipient == "bob@example.com") || strings.Contains(got.Text, "200") {
+			t.Errorf("the notice to %s is %s", got.recipient, got.Text)
+		}
+	}
+	for _, p := range []*person{ada, bob} {
+		if wanted("first") != wanted("other") {
+			t.Error("one action has two requests")
+		}
+		p.post(page+"/vote", url.Values{"vote": {"approve"}}).want(t, http.StatusOK)
+	}
+	made, err := prepare("first")
+	if err != nil || made.Refund.Amount != "200000000" {
+		t.Fatalf("the approved refund: %+v, %v", made, err)
+	}
+	if again, err := prepare("first"); err != nil || again.Refund.ID != made.Refund.ID {
+		t.Errorf("the same request: %+v, %v", again, err)
+	}
+	if _, err := prepare("other"); err == nil {
+		t.Error("an approval was used twice")
+	}
+	ada.get(page).want(t, http.StatusOK, "Carried out")
 }
 
 // TestApprovedActions carries out an approved attribution, change of addresses, and key.

@@ -36,6 +36,7 @@ const (
 	toSignIn  mailKind = "sign-in" // that anybody can ask for
 	toConfirm mailKind = "confirm" // in a session of the person
 	toJoin    mailKind = "join"
+	toApprove mailKind = "approve" // about requests of all merchants
 )
 
 // mailed is an address that gets mails of a kind.
@@ -190,7 +191,7 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm)
 		return err
 	}
 	ctx := r.Context()
-	i, token, err := d.cfg.Sessions.Invite(ctx, v.principal, access.Invitation{Email: email, Name: form.Name, MerchantID: v.merchant, Scopes: scopes})
+	_, token, err := d.cfg.Sessions.Invite(ctx, v.principal, access.Invitation{Email: email, Name: form.Name, MerchantID: v.merchant, Scopes: scopes})
 	switch wrong := (*invoice.FieldError)(nil); {
 	case errors.As(err, &wrong):
 		return again("invite.error.name")
@@ -207,10 +208,7 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm)
 	}
 	if err := d.mail(ctx, v, email, "mail.invite", "/dashboard/invitation?"+url.Values{"token": {token}}.Encode(), values); err != nil {
 		d.cfg.Logger.ErrorContext(ctx, "e-mail of an invitation failed", "err", err)
-		if err := d.cfg.Sessions.Uninvite(context.WithoutCancel(ctx), v.principal, i.MerchantID, i.ID); err != nil {
-			return err
-		}
-		return again("invite.error.mail")
+		return again("invite.error.mail") // sent again, the invitation needs no other approval
 	}
 	d.redirect(w, r, "/dashboard/keys")
 	return nil

@@ -33,21 +33,26 @@ type letter struct {
 
 // postOffice is a server for mails.
 type postOffice struct {
-	sent   chan letter
-	broken atomic.Bool
+	sent    chan letter
+	notices chan letter // about requests for approval
+	broken  atomic.Bool
 }
 
 func (o *postOffice) Send(_ context.Context, _, recipient string, m mailer.Message) error {
 	if o.broken.Load() {
 		return errors.New("out of order")
 	}
-	o.sent <- letter{recipient, m}
+	to := o.sent
+	if strings.Contains(m.Text, "/dashboard/approvals") {
+		to = o.notices
+	}
+	to <- letter{recipient, m}
 	return nil
 }
 
 // newPostOffice returns a server for mails, and a change of a world that uses it.
 func newPostOffice() (*postOffice, func(*server.Config)) {
-	o := &postOffice{sent: make(chan letter, 10)}
+	o := &postOffice{sent: make(chan letter, 10), notices: make(chan letter, 100)}
 	return o, func(c *server.Config) { c.SMTP, c.DashboardURL = o, office }
 }
 
@@ -213,9 +218,6 @@ func TestSignInByMail(t *testing.T) {
 	mails.broken.Store(true)
 	form := again.get("/dashboard/keys/new?for=person").want(t, http.StatusOK)
 	again.submit(form, "/dashboard/keys", url.Values{"name": {"Bob"}, "email": {"bob@example.com"}, "role": {"finance"}}).want(t, http.StatusBadRequest, "The mail could not be sent")
-	if words := again.get("/dashboard/keys").words(); strings.Contains(words, "bob@example.com") {
-		t.Error("a person without a mail is invited")
-	}
 	mails.broken.Store(false)
 	bob := again.invites(mails, "bob@example.com", "finance")
 	listed := again.get("/dashboard/keys")

@@ -100,7 +100,7 @@ func pageFor(err error) *pageError {
 	case errors.Is(err, access.ErrApprovalEnded):
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "approval.ended"}
 	case errors.Is(err, access.ErrTooManyApprovals):
-		return errTooOften
+		return &pageError{Status: http.StatusForbidden, Title: "error.refused.title", Text: "approval.many"}
 	case errors.Is(err, errSignedOut):
 		return errEnded
 	case errors.Is(err, db.ErrNotFound):

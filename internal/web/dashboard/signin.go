@@ -50,7 +50,7 @@ func (d *Dashboard) signInForm(r *http.Request) signInForm {
 
 // browserOf describes the browser that makes a request.
 func browserOf(r *http.Request) access.Browser {
-	return access.Browser{Client: limits.FromContext(r.Context()).String(), Name: r.UserAgent()}
+	return access.Browser{Client: limits.FromContext(r.Context()).String(), Name: r.UserAgent(), Language: visitOf(r).text.Lang()}
 }
 
 // signInPage shows the form. A link that signs in also leads here: it is used only when the person
