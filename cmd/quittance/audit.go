@@ -89,15 +89,11 @@ func runAuditList(ctx context.Context, env environment, path string, f access.Au
 
 // printAudit writes a line for each entry, and one for its change.
 func printAudit(out io.Writer, entries []apitypes.AuditEntry) error {
-	if len(entries) == 0 {
-		_, err := fmt.Fprintln(out, "There are no such entries.")
-		return err
-	}
-	return writeTable(out, func(table io.Writer) {
-		fmt.Fprintln(table, "SEQ\tAT\tACTOR\tFROM\tACTION\tOBJECT\tMERCHANT")
-		for _, e := range entries {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, timeOfDay(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
-				orDash(printable(e.Object)), orDash(e.MerchantID))
+	const header = "SEQ\tAT\tACTOR\tFROM\tACTION\tOBJECT\tMERCHANT"
+	return tableOf(out, "entries", entries, header, func(e apitypes.AuditEntry) []any {
+		return []any{
+			e.Seq, timeOfDay(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
+			orDash(printable(e.Object)), orDash(e.MerchantID),
 		}
 	})
 }

@@ -109,12 +109,12 @@ func depositOf(c chain.Chain, s ledger.QueuedSweep) queuedDeposit {
 }
 
 // printDeposits prints deposits as a table.
-func (e environment) printDeposits(c chain.Chain, queued []ledger.QueuedSweep, deposits []queuedDeposit) error {
+func (env environment) printDeposits(c chain.Chain, queued []ledger.QueuedSweep, deposits []queuedDeposit) error {
 	if len(deposits) == 0 {
-		_, err := fmt.Fprintf(e.stdout, "No deposit on %s is to be swept.\n", c.Key)
+		_, err := fmt.Fprintf(env.stdout, "No deposit on %s is to be swept.\n", c.Key)
 		return err
 	}
-	return e.writeTable(func(table io.Writer) {
+	return env.writeTable(func(table io.Writer) {
 		fmt.Fprintln(table, "INVOICE\tMERCHANT\tADDRESS\tAMOUNT\tSINCE\tSTATE")
 		for i, d := range deposits {
 			amount := "unknown"
@@ -123,9 +123,9 @@ func (e environment) printDeposits(c chain.Chain, queued []ledger.QueuedSweep, d
 			}
 			state := strings.ReplaceAll(d.State, "_", " ")
 			if d.RetryAt != 0 {
-				state += ", again at " + e.localTime(d.RetryAt)
+				state += ", again at " + env.localTime(d.RetryAt)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", d.InvoiceID, d.MerchantID, d.Address, amount, e.localTime(d.Since), state)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", d.InvoiceID, d.MerchantID, d.Address, amount, env.localTime(d.Since), state)
 		}
 	})
 }

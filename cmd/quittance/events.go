@@ -45,35 +45,15 @@ func newEventsList(env environment) *cobra.Command {
 	cmd.Flags().StringVar((*string)(&f.Delivery), "delivery", "",
 		"only events whose delivery is in this `STATE`: pending, delivered or failed, or none for those without one")
 	limit := cmd.Flags().Uint("limit", 50, "list at most `N` events; 0 for all")
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events does")
 	states := []string{string(apitypes.WithPending), string(apitypes.WithDelivered), string(apitypes.WithFailed), string(apitypes.WithNone)}
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("delivery", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return noService(runEventsList(cmd.Context(), env, at, f, *limit, *asJSON))
-	}
-	return cmd
-}
-
-func runEventsList(ctx context.Context, env environment, at *remote, f client.EventFilter, limit uint, asJSON bool) error {
-	c, err := at.client(env)
-	if err != nil {
-		return err
-	}
-	all := []apitypes.EventRecord{}
-	f.PageSize = int(min(limit, 200))
-	for r, err := range c.Events(ctx, f) {
-		if err != nil {
-			return err
-		}
-		all = append(all, r)
-		if uint(len(all)) == limit {
-			break
-		}
-	}
-	if asJSON {
-		return env.writeJSON(apitypes.EventList{Events: all})
-	}
-	return printEvents(env.stdout, all)
+	return callCommand(env, cmd, at, "GET /api/events", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.EventList, error) {
+		f.PageSize = pageSize(*limit)
+		all, err := firstOf(c.Events(ctx, f), *limit)
+		return apitypes.EventList{Events: all}, err
+	}, func(l apitypes.EventList) error { return printEvents(env.stdout, l.Events) })
 }
 
 func newEventsShow(env environment) *cobra.Command {
@@ -89,27 +69,11 @@ it began, how long its parts took, and what the endpoint answered.`,
 			return nil
 		},
 	}
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/events/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return noService(runEventsShow(cmd.Context(), env, at, ids[0], *asJSON))
-	}
-	return cmd
-}
-
-func runEventsShow(ctx context.Context, env environment, at *remote, id string, asJSON bool) error {
-	c, err := at.client(env)
-	if err != nil {
-		return err
-	}
-	r, err := c.Event(ctx, id)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return env.writeJSON(r)
-	}
-	return printEvent(env.stdout, r)
+	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/events/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.EventRecord, error) {
+		return c.Event(ctx, ids[0])
+	}, func(r apitypes.EventRecord) error { return printEvent(env.stdout, r) })
 }
 
 func newEventsRedeliver(env environment) *cobra.Command {

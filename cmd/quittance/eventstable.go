@@ -16,16 +16,10 @@ import (
 
 // printEvents writes a line for each event.
 func printEvents(out io.Writer, all []apitypes.EventRecord) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "There are no such events.")
-		return err
-	}
-	return writeTable(out, func(table io.Writer) {
-		fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
-		for _, r := range all {
-			e := r.Envelope()
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, timeOfDay(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
-		}
+	const header = "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY"
+	return tableOf(out, "events", all, header, func(r apitypes.EventRecord) []any {
+		e := r.Envelope()
+		return []any{e.ID, timeOfDay(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery)}
 	})
 }
 

@@ -42,6 +42,9 @@ func limitFlag(cmd *cobra.Command, things string) *uint {
 // maxPageSize is the largest page that the service gives.
 const maxPageSize = 200
 
+// pageSize returns the size of the pages of a list with --limit.
+func pageSize(limit uint) int { return int(min(limit, maxPageSize)) }
+
 // invoiceStatuses are the values of --status.
 var invoiceStatuses = []string{
 	string(apitypes.StatusDraft), string(apitypes.StatusOpen), string(apitypes.StatusPaid), string(apitypes.StatusExpired), string(apitypes.StatusVoid),
@@ -62,36 +65,20 @@ func newInvoicesList(env environment) *cobra.Command {
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(invoiceStatuses, cobra.ShellCompDirectiveNoFileComp)))
 	cmd.Flags().StringVar(&f.Reference, "reference", "", "only invoices with this order number, `TEXT`")
 	limit := limitFlag(cmd, "invoices")
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		f.PageSize = int(min(*limit, maxPageSize))
-		all, err := firstOf(c.Invoices(cmd.Context(), f), *limit)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.InvoiceList{Invoices: all})
-		}
-		return printInvoices(env, all)
-	}
-	return cmd
-}
-
-func printInvoices(env environment, all []apitypes.Invoice) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(env.stdout, "There are no such invoices.")
-		return err
-	}
-	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "INVOICE\tSTATUS\tAMOUNT\tPAID\tMERCHANT\tREFERENCE\tCREATED\tEXCEPTION")
-		for _, i := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Status, units(i.Amount, i.Currency), units(i.AmountPaid, i.Currency),
-				i.MerchantID, orDash(printable(i.Reference)), env.localTime(i.CreatedAt), orDash(string(i.Exception)))
-		}
+	return callCommand(env, cmd, at, "GET /api/invoices", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.InvoiceList, error) {
+		f.PageSize = pageSize(*limit)
+		all, err := firstOf(c.Invoices(ctx, f), *limit)
+		return apitypes.InvoiceList{Invoices: all}, err
+	}, func(l apitypes.InvoiceList) error {
+		const header = "INVOICE\tSTATUS\tAMOUNT\tPAID\tMERCHANT\tREFERENCE\tCREATED\tEXCEPTION"
+		return tableOf(env.cut(), "invoices", l.Invoices, header, func(i apitypes.Invoice) []any {
+			return []any{
+				i.ID, i.Status, units(i.Amount, i.Currency), units(i.AmountPaid, i.Currency),
+				i.MerchantID, orDash(printable(i.Reference)), env.localTime(i.CreatedAt), orDash(string(i.Exception)),
+			}
+		})
 	})
 }
 
@@ -102,26 +89,16 @@ func newInvoicesShow(env environment) *cobra.Command {
 		Long:  "Shows the state of an invoice.",
 		Args:  oneID("invoices show", "invoice, inv_…"),
 	}
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		i, err := c.Invoice(cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.InvoiceResponse{Invoice: i})
-		}
-		return printInvoice(env, i)
-	}
-	return cmd
+	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/invoices/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.InvoiceResponse, error) {
+		i, err := c.Invoice(ctx, ids[0])
+		return apitypes.InvoiceResponse{Invoice: i}, err
+	}, env.printInvoice)
 }
 
-func printInvoice(env environment, i apitypes.Invoice) error {
+func (env environment) printInvoice(r apitypes.InvoiceResponse) error {
+	i := r.Invoice
 	return env.writeTable(func(table io.Writer) {
 		printRows(table, [][2]string{
 			{"id", i.ID}, {"status", string(i.Status)}, {"exception", string(i.Exception)}, {"amount", units(i.Amount, i.Currency)},
@@ -172,27 +149,22 @@ repeated: it then shows the first invoice again.`,
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "`KEY` that makes the command safe to repeat (default: a random one)")
 	cobra.CheckErr(cmd.MarkFlagRequired("amount"))
 	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
-	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/invoices does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		made, err := createInvoice(cmd.Context(), env, at, f)
-		if err != nil {
-			return noService(err)
-		}
-		return printMade(env, made, *asJSON)
-	}
-	return cmd
+	return callCommand(env, cmd, at, "POST /api/invoices", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.CreateInvoiceResponse, error) {
+		return createInvoice(ctx, c, f)
+	}, env.printMade)
 }
 
 // printMade writes an invoice that was created or finalized, and its page.
-func printMade(env environment, made apitypes.CreateInvoiceResponse, asJSON bool) error {
-	if asJSON {
-		return env.writeJSON(made)
-	}
+func (env environment) printMade(made apitypes.CreateInvoiceResponse) error {
 	_, err := fmt.Fprintf(env.stdout, "%s  %s  %s\n%s\n", made.ID, made.Invoice.Status, units(made.Invoice.Amount, made.Invoice.Currency), made.CheckoutPage)
 	return err
 }
 
-func createInvoice(ctx context.Context, env environment, at *remote, f createFlags) (made apitypes.CreateInvoiceResponse, err error) {
+func createInvoice(
+	ctx context.Context, c *client.Client, f createFlags,
+) (made apitypes.CreateInvoiceResponse, err error) {
 	r := f.request
 	if r.Amount, err = minorUnits(f.amount, r.Currency); err != nil {
 		return made, usageError{err}
@@ -209,15 +181,7 @@ func createInvoice(ctx context.Context, env environment, at *remote, f createFla
 		r.LineItems = append(r.LineItems, item)
 	}
 	r.ExpiresAt = time.Now().Add(f.expiresIn).Unix()
-	c, err := at.client(env)
-	if err != nil {
-		return made, err
-	}
-	var options []client.Option
-	if f.idempotencyKey != "" {
-		options = append(options, client.IdempotencyKey(f.idempotencyKey))
-	}
-	return c.CreateInvoice(ctx, r, options...)
+	return c.CreateInvoice(ctx, r, repeatable(f.idempotencyKey)...)
 }
 
 func newInvoicesFinalize(env environment) *cobra.Command {
@@ -227,20 +191,11 @@ func newInvoicesFinalize(env environment) *cobra.Command {
 		Long:  "Opens a draft, and prints the page where it is paid. An invoice that is open already stays as it is.",
 		Args:  oneID("invoices finalize", "invoice, inv_…"),
 	}
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/invoices/{id}/finalize does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		made, err := c.FinalizeInvoice(cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		return printMade(env, made, *asJSON)
-	}
-	return cmd
+	return callCommand(env, cmd, remoteFlags(cmd), "POST /api/invoices/{id}/finalize", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.CreateInvoiceResponse, error) {
+		return c.FinalizeInvoice(ctx, ids[0])
+	}, env.printMade)
 }
 
 func newInvoicesSend(env environment) *cobra.Command {
@@ -257,30 +212,19 @@ mails of the invoice.`,
 	cmd.Flags().StringVar(&r.Language, "language", "", "of the text: `TAG`, such as de")
 	cmd.Flags().IntSliceVar(&r.ReminderHours, "reminder-hours", nil, "when to remind, in hours from the end of the time to pay; default is the merchant's: `HOURS`")
 	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id}/mails does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
+	return callCommand(env, cmd, at, "GET /api/invoices/{id}/mails", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.MailList, error) {
+		if err := c.SendInvoice(ctx, ids[0], r); err != nil {
+			return apitypes.MailList{}, err
 		}
-		if err := c.SendInvoice(cmd.Context(), ids[0], r); err != nil {
-			return noService(err)
-		}
-		mails, err := c.InvoiceMails(cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.MailList{Mails: mails})
-		}
-		return writeTable(env.stdout, func(table io.Writer) {
-			fmt.Fprintln(table, "KIND\tADDRESS\tLANGUAGE\tSTATE\tAT")
-			for _, m := range mails {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Kind, orDash(printable(m.Email)), m.Language, m.State, timeOfDay(cmp.Or(m.EndedAt, m.SendAt)))
-			}
+		mails, err := c.InvoiceMails(ctx, ids[0])
+		return apitypes.MailList{Mails: mails}, err
+	}, func(l apitypes.MailList) error {
+		return tableOf(env.stdout, "mails", l.Mails, "KIND\tADDRESS\tLANGUAGE\tSTATE\tAT", func(m apitypes.Mail) []any {
+			return []any{m.Kind, orDash(printable(m.Email)), m.Language, m.State, timeOfDay(cmp.Or(m.EndedAt, m.SendAt))}
 		})
-	}
-	return cmd
+	})
 }
 
 func newInvoicesVoid(env environment) *cobra.Command {
@@ -291,24 +235,15 @@ func newInvoicesVoid(env environment) *cobra.Command {
 the invoice was seen before.`,
 		Args: oneID("invoices void", "invoice, inv_…"),
 	}
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		i, err := c.VoidInvoice(cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.InvoiceResponse{Invoice: i})
-		}
-		_, err = fmt.Fprintf(env.stdout, "%s is %s.\n", i.ID, i.Status)
+	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/invoices/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.InvoiceResponse, error) {
+		i, err := c.VoidInvoice(ctx, ids[0])
+		return apitypes.InvoiceResponse{Invoice: i}, err
+	}, func(r apitypes.InvoiceResponse) error {
+		_, err := fmt.Fprintf(env.stdout, "%s is %s.\n", r.Invoice.ID, r.Invoice.Status)
 		return err
-	}
-	return cmd
+	})
 }
 
 // watchInterval is the pause between two reads of an invoice.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -134,15 +133,11 @@ func printKeys(env environment, keys []apitypes.Key, asJSON bool) error {
 	if asJSON {
 		return env.writeJSON(apitypes.KeyList{Keys: keys})
 	}
-	if len(keys) == 0 {
-		_, err := fmt.Fprintln(env.stdout, "There are no such keys.")
-		return err
-	}
-	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tVERSION\tSCOPES\tNAME")
-		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, hintOf(k), cmp.Or(k.MerchantID, "(operator)"), k.State,
-				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), k.Version, strings.Join(k.Scopes, ","), printable(k.Name))
+	const header = "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tVERSION\tSCOPES\tNAME"
+	return tableOf(env.cut(), "keys", keys, header, func(k apitypes.Key) []any {
+		return []any{
+			k.ID, hintOf(k), cmp.Or(k.MerchantID, "(operator)"), k.State,
+			timeOfDay(k.ExpiresAt), timeOfDay(k.LastUsedAt), k.Version, strings.Join(k.Scopes, ","), printable(k.Name),
 		}
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -80,29 +79,18 @@ func newLinksCreate(env environment) *cobra.Command {
 	key := cmd.Flags().String("idempotency-key", "", "`KEY` that makes the command safe to repeat (default: a random one)")
 	cobra.CheckErr(cmd.MarkFlagRequired("title"))
 	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
-	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/payment-links does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+	return callCommand(env, cmd, at, "POST /api/payment-links", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (l apitypes.PaymentLinkResponse, err error) {
 		if r.Amount, r.MinAmount, r.MaxAmount, err = f.minor(f.currency); err != nil {
-			return err
+			return l, err
 		}
 		r.Title, r.Description, r.Currency, r.ChainKey, r.MerchantAddress, r.LineItem = f.title, f.description, f.currency, f.chain, f.address, f.lineItem
 		r.ReferencePrefix, r.Collection, r.ReturnURL, r.CancelURL = f.prefix, apitypes.Collection(f.collection), f.returnURL, f.cancelURL
 		r.ExpiresIn = int64(f.expiresIn / time.Second)
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		var options []client.Option
-		if *key != "" {
-			options = append(options, client.IdempotencyKey(*key))
-		}
-		created, err := c.CreatePaymentLink(cmd.Context(), r, options...)
-		if err != nil {
-			return noService(err)
-		}
-		return printLink(env, created, *asJSON)
-	}
-	return cmd
+		l.Link, err = c.CreatePaymentLink(ctx, r, repeatable(*key)...)
+		return l, err
+	}, env.printLink)
 }
 
 func newLinksList(env environment) *cobra.Command {
@@ -119,35 +107,17 @@ func newLinksList(env environment) *cobra.Command {
 	cmd.Flags().StringVar(&f.Slug, "slug", "", "only links with this slug, `TEXT`")
 	archived := cmd.Flags().Bool("archived", false, "list archived links")
 	limit := limitFlag(cmd, "links")
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/payment-links does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		f.Archived, f.PageSize = archived, int(min(*limit, maxPageSize))
-		all, err := firstOf(c.PaymentLinks(cmd.Context(), f), *limit)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.PaymentLinkList{Links: all})
-		}
-		return printLinks(env, all)
-	}
-	return cmd
-}
-
-func printLinks(env environment, all []apitypes.PaymentLink) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(env.stdout, "There are no such links.")
-		return err
-	}
-	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "LINK\tMERCHANT\tSLUG\tAMOUNT\tCREATED\tTITLE")
-		for _, l := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.MerchantID, l.Slug, linkAmount(l), env.localTime(l.CreatedAt), printable(l.Title))
-		}
+	return callCommand(env, cmd, at, "GET /api/payment-links", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.PaymentLinkList, error) {
+		f.Archived, f.PageSize = archived, pageSize(*limit)
+		all, err := firstOf(c.PaymentLinks(ctx, f), *limit)
+		return apitypes.PaymentLinkList{Links: all}, err
+	}, func(all apitypes.PaymentLinkList) error {
+		const header = "LINK\tMERCHANT\tSLUG\tAMOUNT\tCREATED\tTITLE"
+		return tableOf(env.cut(), "links", all.Links, header, func(l apitypes.PaymentLink) []any {
+			return []any{l.ID, l.MerchantID, l.Slug, linkAmount(l), env.localTime(l.CreatedAt), printable(l.Title)}
+		})
 	})
 }
 
@@ -167,11 +137,8 @@ func linkAmount(l apitypes.PaymentLink) string {
 }
 
 // printLink writes a link.
-func printLink(env environment, l apitypes.PaymentLink, asJSON bool) error {
-	if asJSON {
-		return env.writeJSON(apitypes.PaymentLinkResponse{Link: l})
-	}
-	state := "in use"
+func (env environment) printLink(r apitypes.PaymentLinkResponse) error {
+	l, state := r.Link, "in use"
 	if l.Archived {
 		state = "archived"
 	}
@@ -191,20 +158,12 @@ func linkCommand(
 	env environment, cmd *cobra.Command, call func(c *client.Client, ctx context.Context, id string) (apitypes.PaymentLink, error),
 ) *cobra.Command {
 	cmd.Args = oneID("links "+cmd.Name(), "link, lnk_…")
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/payment-links/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		l, err := call(c, cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		return printLink(env, l, *asJSON)
-	}
-	return cmd
+	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/payment-links/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.PaymentLinkResponse, error) {
+		l, err := call(c, ctx, ids[0])
+		return apitypes.PaymentLinkResponse{Link: l}, err
+	}, env.printLink)
 }
 
 func newLinksShow(env environment) *cobra.Command {

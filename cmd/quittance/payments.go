@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -49,36 +50,20 @@ func newPaymentsList(env environment) *cobra.Command {
 	cmd.Flags().BoolVar(&f.IncludePending, "pending", false, "also those that are not final yet, or no longer on the chain")
 	cmd.Flags().BoolVar(&f.IncludeUnattributed, "unattributed", false, "also those that are attributed to no invoice")
 	limit := limitFlag(cmd, "payments")
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/payments does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		f.PageSize = int(min(*limit, maxPageSize))
-		all, err := firstOf(c.Payments(cmd.Context(), f), *limit)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.PaymentList{Payments: all})
-		}
-		return printPayments(env, all)
-	}
-	return cmd
-}
-
-func printPayments(env environment, all []apitypes.Payment) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(env.stdout, "There are no such payments.")
-		return err
-	}
-	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "PAYMENT\tAMOUNT\tINVOICE\tSTATUS\tCONFIRMED\tCHAIN\tTRANSACTION")
-		for _, p := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.ID, units(p.Amount, p.Currency), orDash(p.InvoiceID),
-				orDash(string(p.Status)), env.localTime(p.ConfirmedAt), p.ChainKey, p.TxHash)
-		}
+	return callCommand(env, cmd, at, "GET /api/payments", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.PaymentList, error) {
+		f.PageSize = pageSize(*limit)
+		all, err := firstOf(c.Payments(ctx, f), *limit)
+		return apitypes.PaymentList{Payments: all}, err
+	}, func(l apitypes.PaymentList) error {
+		const header = "PAYMENT\tAMOUNT\tINVOICE\tSTATUS\tCONFIRMED\tCHAIN\tTRANSACTION"
+		return tableOf(env.cut(), "payments", l.Payments, header, func(p apitypes.Payment) []any {
+			return []any{
+				p.ID, units(p.Amount, p.Currency), orDash(p.InvoiceID), orDash(string(p.Status)), env.localTime(p.ConfirmedAt),
+				p.ChainKey, p.TxHash,
+			}
+		})
 	})
 }
 
@@ -89,26 +74,16 @@ func newPaymentsShow(env environment) *cobra.Command {
 		Long:  "Shows a payment, and the invoices that it may be for if it is attributed to none.",
 		Args:  oneID("payments show", "payment, pay_…"),
 	}
-	at := remoteFlags(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/payments/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		p, err := c.Payment(cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.PaymentResponse{Payment: p})
-		}
-		return printPayment(env, p)
-	}
-	return cmd
+	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/payments/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.PaymentResponse, error) {
+		p, err := c.Payment(ctx, ids[0])
+		return apitypes.PaymentResponse{Payment: p}, err
+	}, env.printPayment)
 }
 
-func printPayment(env environment, p apitypes.Payment) error {
+func (env environment) printPayment(r apitypes.PaymentResponse) error {
+	p := r.Payment
 	return env.writeTable(func(table io.Writer) {
 		printRows(table, [][2]string{
 			{"id", p.ID}, {"invoice", p.InvoiceID}, {"amount", units(p.Amount, p.Currency)}, {"status", string(p.Status)},
@@ -136,20 +111,10 @@ func newPaymentsAttribute(env environment) *cobra.Command {
 	cmd.Flags().StringVar(&r.Note, "note", "", "why, `TEXT`")
 	cobra.CheckErr(cmd.MarkFlagRequired("invoice"))
 	cobra.CheckErr(cmd.MarkFlagRequired("by"))
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/payments/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		p, err := c.AttributePayment(cmd.Context(), ids[0], r)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.PaymentResponse{Payment: p})
-		}
-		return printPayment(env, p)
-	}
-	return cmd
+	return callCommand(env, cmd, at, "GET /api/payments/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.PaymentResponse, error) {
+		p, err := c.AttributePayment(ctx, ids[0], r)
+		return apitypes.PaymentResponse{Payment: p}, err
+	}, env.printPayment)
 }

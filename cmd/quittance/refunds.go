@@ -46,23 +46,14 @@ address on a page, whose link is printed. An amount is in units, such as 4.90.`,
 	cmd.MarkFlagsMutuallyExclusive("to", "ask-payer")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for your own records")
 	key := cmd.Flags().String("idempotency-key", "", "`KEY` that makes the command safe to repeat (default: a random one)")
-	safe := safeFlag(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/payments/{id}/refunds does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+	return refundCommand(env, cmd, at, "POST /api/payments/{id}/refunds", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.RefundResponse, error) {
 		if *ask {
 			r.To = askPayer
 		}
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		prepared, err := prepareRefund(cmd.Context(), c, ids[0], *amount, r, *key)
-		if err != nil {
-			return noService(err)
-		}
-		return printRefund(env, prepared, *safe, *asJSON)
-	}
-	return cmd
+		return prepareRefund(ctx, c, ids[0], *amount, r, *key)
+	})
 }
 
 func prepareRefund(ctx context.Context, c *client.Client, paymentID, amount string, r apitypes.PrepareRefundRequest, key string) (apitypes.RefundResponse, error) {
@@ -75,11 +66,7 @@ func prepareRefund(ctx context.Context, c *client.Client, paymentID, amount stri
 			return apitypes.RefundResponse{}, usageError{err}
 		}
 	}
-	var options []client.Option
-	if key != "" {
-		options = append(options, client.IdempotencyKey(key))
-	}
-	return c.PrepareRefund(ctx, paymentID, r, options...)
+	return c.PrepareRefund(ctx, paymentID, r, repeatable(key)...)
 }
 
 // safeFlag adds the flag --safe.
@@ -90,15 +77,7 @@ func safeFlag(cmd *cobra.Command) *string {
 }
 
 // printRefund writes a refund with its transaction.
-func printRefund(env environment, r apitypes.RefundResponse, safe string, asJSON bool) error {
-	if safe != "" {
-		if err := writeSafe(safe, r.Transaction); err != nil {
-			return err
-		}
-	}
-	if asJSON {
-		return env.writeJSON(r)
-	}
+func (env environment) printRefund(r apitypes.RefundResponse) error {
 	rows := [][2]string{
 		{"id", r.Refund.ID}, {"payment", r.Refund.PaymentID}, {"invoice", r.Refund.InvoiceID}, {"status", string(r.Refund.Status)},
 		{"amount", units(r.Refund.Amount, r.Refund.Currency)}, {"to", r.Refund.To}, {"reason", printable(r.Refund.Reason)},
@@ -160,70 +139,59 @@ func newRefundsList(env environment) *cobra.Command {
 	cmd.Flags().StringVar((*string)(&f.Status), "status", "", "only refunds with this `STATUS`: "+strings.Join(refundStatuses, ", "))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(refundStatuses, cobra.ShellCompDirectiveNoFileComp)))
 	limit := limitFlag(cmd, "refunds")
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/refunds does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		f.PageSize = int(min(*limit, maxPageSize))
-		all, err := firstOf(c.Refunds(cmd.Context(), f), *limit)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.RefundList{Refunds: all})
-		}
-		return printRefunds(env, all)
-	}
-	return cmd
-}
-
-func printRefunds(env environment, all []apitypes.RefundRecord) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(env.stdout, "There are no such refunds.")
-		return err
-	}
-	return env.writeTable(func(table io.Writer) {
-		fmt.Fprintln(table, "REFUND\tSTATUS\tAMOUNT\tPAYMENT\tCREATED\tTO\tTRANSACTION")
-		for _, r := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Status, units(r.Amount, r.Currency), r.PaymentID,
-				env.localTime(r.CreatedAt), orDash(r.To), orDash(r.TxHash))
-		}
+	return callCommand(env, cmd, at, "GET /api/refunds", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.RefundList, error) {
+		f.PageSize = pageSize(*limit)
+		all, err := firstOf(c.Refunds(ctx, f), *limit)
+		return apitypes.RefundList{Refunds: all}, err
+	}, func(l apitypes.RefundList) error {
+		const header = "REFUND\tSTATUS\tAMOUNT\tPAYMENT\tCREATED\tTO\tTRANSACTION"
+		return tableOf(env.cut(), "refunds", l.Refunds, header, func(r apitypes.RefundRecord) []any {
+			return []any{
+				r.ID, r.Status, units(r.Amount, r.Currency), r.PaymentID, env.localTime(r.CreatedAt), orDash(r.To), orDash(r.TxHash),
+			}
+		})
 	})
 }
 
-// refundCommand returns a command about one refund, which call returns.
+// refundCommand completes a command that prints a refund, and writes its transaction with --safe.
 func refundCommand(
+	env environment, cmd *cobra.Command, at *remote, route string, call serviceCall[apitypes.RefundResponse],
+) *cobra.Command {
+	safe := safeFlag(cmd)
+	return callCommand(env, cmd, at, route, func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.RefundResponse, error) {
+		r, err := call(ctx, c, ids)
+		if err == nil && *safe != "" {
+			err = writeSafe(*safe, r.Transaction)
+		}
+		return r, err
+	}, env.printRefund)
+}
+
+// oneRefundCommand completes a command about one refund.
+func oneRefundCommand(
 	env environment, cmd *cobra.Command, call func(c *client.Client, ctx context.Context, id string) (apitypes.RefundResponse, error),
 ) *cobra.Command {
 	cmd.Args = oneID("refunds "+cmd.Name(), "refund, ref_…")
-	at := remoteFlags(cmd)
-	safe := safeFlag(cmd)
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/refunds/{id} does")
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		r, err := call(c, cmd.Context(), ids[0])
-		if err != nil {
-			return noService(err)
-		}
-		return printRefund(env, r, *safe, *asJSON)
-	}
-	return cmd
+	return refundCommand(env, cmd, remoteFlags(cmd), "GET /api/refunds/{id}", func(
+		ctx context.Context, c *client.Client, ids []string,
+	) (apitypes.RefundResponse, error) {
+		return call(c, ctx, ids[0])
+	})
 }
 
 func newRefundsShow(env environment) *cobra.Command {
-	return refundCommand(env, &cobra.Command{
+	return oneRefundCommand(env, &cobra.Command{
 		Use: "show ID", Short: "show one refund, with the transaction to sign",
 		Long: "Shows a refund and, while it can be sent, the transaction to sign.",
 	}, (*client.Client).Refund)
 }
 
 func newRefundsCancel(env environment) *cobra.Command {
-	return refundCommand(env, &cobra.Command{
+	return oneRefundCommand(env, &cobra.Command{
 		Use: "cancel ID", Short: "cancel a refund that was not sent",
 		Long: "Cancels a prepared refund. Do not sign its transaction afterwards: it would be counted as a refund all the same.",
 	}, (*client.Client).CancelRefund)
@@ -231,7 +199,7 @@ func newRefundsCancel(env environment) *cobra.Command {
 
 func newRefundsApprove(env environment) *cobra.Command {
 	var r apitypes.ApproveRefundRequest
-	cmd := refundCommand(env, &cobra.Command{
+	cmd := oneRefundCommand(env, &cobra.Command{
 		Use: "approve ID --to ADDRESS", Short: "approve the address that a payer entered without a signature",
 		Long: `Approves the address that a payer entered without proving that the payment was theirs.
 Name the address, as quittance refunds show prints it: another one is refused.`,

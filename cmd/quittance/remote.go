@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -74,6 +75,40 @@ func (r *remote) client(env environment) (*client.Client, error) {
 		}
 	}
 	return openClient(r.url, key, local...)
+}
+
+// serviceCall makes calls of the service for a command with arguments.
+type serviceCall[T any] func(ctx context.Context, c *client.Client, args []string) (T, error)
+
+// callCommand completes a command that calls the service. With --json it writes the answer in the form of a route's,
+// otherwise show prints it.
+func callCommand[T any](
+	env environment, cmd *cobra.Command, at *remote, route string, call serviceCall[T], show func(T) error,
+) *cobra.Command {
+	asJSON := jsonFlag(cmd, "write JSON, as the service's "+route+" does")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		answer, err := call(cmd.Context(), c, args)
+		switch {
+		case err != nil:
+			return noService(err)
+		case *asJSON:
+			return env.writeJSON(answer)
+		}
+		return show(answer)
+	}
+	return cmd
+}
+
+// repeatable returns the options of a request that may be repeated with a key. Without one, the client makes one.
+func repeatable(key string) []client.Option {
+	if key == "" {
+		return nil
+	}
+	return []client.Option{client.IdempotencyKey(key)}
 }
 
 // serviceAt returns the URL of a door of the service on this machine.

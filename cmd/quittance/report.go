@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/big"
@@ -32,26 +33,17 @@ transactions in that time, by chain and merchant. docs/reports.md defines the fi
 	for _, name := range []string{"from", "to"} {
 		cobra.CheckErr(cmd.MarkFlagRequired(name))
 	}
-	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/reports/settlement does")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := at.client(env)
-		if err != nil {
-			return err
-		}
-		made, err := c.SettlementReport(cmd.Context(), f)
-		if err != nil {
-			return noService(err)
-		}
-		if *asJSON {
-			return env.writeJSON(apitypes.SettlementReportResponse{Report: made})
-		}
-		return printReport(env, made)
-	}
-	return cmd
+	return callCommand(env, cmd, at, "GET /api/reports/settlement", func(
+		ctx context.Context, c *client.Client, _ []string,
+	) (apitypes.SettlementReportResponse, error) {
+		made, err := c.SettlementReport(ctx, f)
+		return apitypes.SettlementReportResponse{Report: made}, err
+	}, env.printReport)
 }
 
 // printReport prints the lines of a report, and the fees.
-func printReport(env environment, made apitypes.SettlementReport) error {
+func (env environment) printReport(r apitypes.SettlementReportResponse) error {
+	made := r.Report
 	if len(made.Lines) == 0 {
 		if _, err := fmt.Fprintln(env.stdout, "Nothing was confirmed in this period."); err != nil {
 			return err

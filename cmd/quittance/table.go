@@ -36,18 +36,28 @@ func writeTrimmed(out io.Writer, text string) error {
 // orDash returns a text, or "-" for an empty one.
 func orDash(text string) string { return cmp.Or(text, "-") }
 
-// timeOrDash formats a time in Unix seconds, or "-" for 0.
-func timeOrDash(at int64) string {
-	if at == 0 {
-		return "-"
+// tableOf writes a table with a line for each element, or that there are no such things.
+func tableOf[T any](out io.Writer, things string, all []T, header string, cells func(T) []any) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(out, "There are no such %s.\n", things)
+		return err
 	}
-	return timeOfDay(at)
+	return writeTable(out, func(table io.Writer) {
+		fmt.Fprintln(table, header)
+		for _, one := range all {
+			values := cells(one)
+			fmt.Fprintf(table, strings.Repeat("%v\t", len(values)-1)+"%v\n", values...)
+		}
+	})
 }
 
 // writeTable writes a table to standard output, cut to the width of the terminal.
-func (e environment) writeTable(fill func(table io.Writer)) error {
-	return writeTable(cutter{e.stdout, e.width}, fill)
+func (env environment) writeTable(fill func(table io.Writer)) error {
+	return writeTable(env.cut(), fill)
 }
+
+// cut returns standard output, with lines cut to the width of the terminal.
+func (env environment) cut() io.Writer { return cutter{env.stdout, env.width} }
 
 // printRows writes the rows that have a value.
 func printRows(table io.Writer, rows [][2]string) {
@@ -77,8 +87,8 @@ func (c cutter) Write(line []byte) (int, error) {
 }
 
 // localTime formats a time in the user's zone, or "-" for 0.
-func (e environment) localTime(at int64) string {
-	return orDash(clock.Format(clock.Unix(at), cmp.Or(e.zone, time.UTC), "2006-01-02 15:04:05 MST"))
+func (env environment) localTime(at int64) string {
+	return orDash(clock.Format(clock.Unix(at), cmp.Or(env.zone, time.UTC), "2006-01-02 15:04:05 MST"))
 }
 
 // decimals is the number of decimals of each currency that is shown in units.

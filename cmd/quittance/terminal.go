@@ -42,17 +42,17 @@ func wantsColor(f *os.File) bool {
 }
 
 // logger returns a logger to standard error with the minimum level.
-func (e environment) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+func (env environment) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // serviceLogger returns the logger of the service, to standard error. In JSON, durations
 // are in seconds.
-func (e environment) serviceLogger(c config.Log) *slog.Logger {
+func (env environment) serviceLogger(c config.Log) *slog.Logger {
 	if c.Format != config.LogJSON {
-		return e.logger(c.Level)
+		return env.logger(c.Level)
 	}
-	return slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: c.Level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	return slog.New(slog.NewJSONHandler(env.stderr, &slog.HandlerOptions{Level: c.Level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Kind() == slog.KindDuration {
 			a.Value = slog.Float64Value(a.Value.Duration().Seconds())
 		}
@@ -61,7 +61,7 @@ func (e environment) serviceLogger(c config.Log) *slog.Logger {
 }
 
 // writeJSON writes v to standard output as one line of JSON.
-func (e environment) writeJSON(v any) error { return json.NewEncoder(e.stdout).Encode(v) }
+func (env environment) writeJSON(v any) error { return json.NewEncoder(env.stdout).Encode(v) }
 
 // jsonFlag adds the flag --json.
 func jsonFlag(cmd *cobra.Command, usage string) *bool { return cmd.Flags().Bool("json", false, usage) }
