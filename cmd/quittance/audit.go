@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // asCommand returns a context for changes that the audit log ascribes to the user who runs
@@ -73,7 +74,9 @@ func runAuditList(ctx context.Context, env environment, path string, f access.Au
 	if err != nil {
 		return err
 	}
-	found, err := admin.AuditEntries(ctx, cfg.Database, f)
+	found, err := admin.Read(ctx, cfg.Database, func(store *db.DB) ([]access.Entry, error) {
+		return access.NewReader(store).AuditEntries(ctx, f)
+	})
 	if err != nil {
 		return err
 	}

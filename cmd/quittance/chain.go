@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func newChain(env environment) *cobra.Command {
@@ -133,7 +134,9 @@ func runChainRescan(ctx context.Context, env environment, o *operated, from int6
 	if err := o.load(); err != nil {
 		return err
 	}
-	gap, err := admin.Rescan(asCommand(ctx), o.Config, o.chain.Key, uint64(from))
+	gap, err := admin.InLedger(ctx, o.Config, func(l *ledger.Service) (ledger.Gap, error) {
+		return l.Rescan(asCommand(ctx), o.chain.Key, uint64(from))
+	})
 	if err != nil {
 		return err
 	}
@@ -179,7 +182,7 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 	if err := o.load(); err != nil {
 		return err
 	}
-	reason, err := admin.Halted(ctx, o.Config, o.chain.Key)
+	reason, err := o.halted(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,7 +191,7 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 	if reason != "" && !yes {
 		failed = errors.New("nothing was changed; compare the chain's nodes with another one, and run this again with --yes to resume it")
 	} else if reason != "" {
-		failed = admin.Resume(asCommand(ctx), o.Config, o.chain.Key)
+		failed = o.WithLedger(ctx, func(l *ledger.Service) error { return l.Resume(asCommand(ctx), o.chain.Key) })
 		resumed = failed == nil
 	}
 	if asJSON {
@@ -199,6 +202,17 @@ func runChainResume(ctx context.Context, env environment, o *operated, yes, asJS
 		}{o.chain.Key, reason, resumed}), failed)
 	}
 	return cmp.Or(printResume(env, o.chain.Key, reason, resumed), failed)
+}
+
+// halted returns why the chain is halted, or an empty text if it is not.
+func (o *operated) halted(ctx context.Context) (string, error) {
+	return admin.InLedger(ctx, o.Config, func(l *ledger.Service) (string, error) {
+		cur, err := l.Cursor(ctx, o.chain.Key)
+		if err == nil && !cur.Started {
+			err = fmt.Errorf("%s: %w", o.chain.Key, ledger.ErrNotStarted)
+		}
+		return cur.Halted, err
+	})
 }
 
 // printResume prints why a chain was halted, and whether it was resumed.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // errNothingChanged is the error of a command that changes recorded configuration, if --yes is
@@ -83,7 +85,11 @@ payment links of the configuration name it, and start the service.`,
 		}
 		return k.run(cmd.Context(), env, *from, func(c admin.KnownChain) (string, error) {
 			return fmt.Sprintf("The chain %s (chain id %d) becomes %s in the whole database.", c.Key, c.ID, *to), nil
-		}, func(ctx context.Context, c admin.Config) error { return admin.RenameChain(ctx, c, *from, *to) })
+		}, func(ctx context.Context, c admin.Config) error {
+			return admin.WithStopped(ctx, c.Database, func(store *db.DB) error {
+				return ledger.RenameChain(ctx, store, *from, *to, c.Now())
+			})
+		})
 	}
 	return cmd
 }
@@ -114,7 +120,11 @@ Stop the service first. On PostgreSQL, replicas that still run stop their work.`
 				text += fmt.Sprintf("\nIt still has %s. They stay as they are.", uses)
 			}
 			return text, nil
-		}, func(ctx context.Context, c admin.Config) error { return admin.RetireChain(ctx, c, *key) })
+		}, func(ctx context.Context, c admin.Config) error {
+			return admin.WithStopped(ctx, c.Database, func(store *db.DB) error {
+				return ledger.RetireChain(ctx, store, *key, c.Now())
+			})
+		})
 	}
 	return cmd
 }
@@ -149,7 +159,11 @@ configured again later, the blocks since then are read again for it.`,
 				return "", fmt.Errorf("chain %s is not read for the token %s; quittance config check --database names those that left the configuration", c.Key, chain.Checksum(at))
 			}
 			return fmt.Sprintf("The token %s %s of chain %s is read no more.", t.Currency, chain.Checksum(at), c.Key), nil
-		}, func(ctx context.Context, c admin.Config) error { return admin.RetireToken(ctx, c, *key, at) })
+		}, func(ctx context.Context, c admin.Config) error {
+			return admin.WithStore(ctx, c.Database, func(store *db.DB) error {
+				return ledger.RetireToken(ctx, store, *key, at, c.Now())
+			})
+		})
 	}
 	return cmd
 }

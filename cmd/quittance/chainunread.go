@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -36,15 +39,14 @@ block explorer first, and attribute its payment by other means if it is one.`,
 		}
 		switch {
 		case *retry != "":
-			return decideUnread(env, *retry, "It is read again within seconds by a running service.", func(tx invoice.Hash) error {
-				return admin.RetryUnread(asCommand(cmd.Context()), o.Config, o.chain.Key, tx)
-			})
+			const done = "It is read again within seconds by a running service."
+			return decideUnread(cmd.Context(), env, o, *retry, done, (*ledger.Service).RetryUnread)
 		case *dismiss != "":
-			return decideUnread(env, *dismiss, "It is not read any more.", func(tx invoice.Hash) error {
-				return admin.DismissUnread(asCommand(cmd.Context()), o.Config, o.chain.Key, tx)
-			})
+			return decideUnread(cmd.Context(), env, o, *dismiss, "It is not read any more.", (*ledger.Service).DismissUnread)
 		}
-		all, err := admin.Unread(cmd.Context(), o.Config, o.chain.Key)
+		all, err := admin.InLedger(cmd.Context(), o.Config, func(l *ledger.Service) ([]ledger.UnreadTransaction, error) {
+			return l.UnreadTransactions(cmd.Context(), o.chain.Key)
+		})
 		if err != nil {
 			return err
 		}
@@ -54,12 +56,19 @@ block explorer first, and attribute its payment by other means if it is one.`,
 }
 
 // decideUnread decides about a transaction that is named by its hash.
-func decideUnread(env environment, hash, done string, decide func(invoice.Hash) error) error {
+func decideUnread(
+	ctx context.Context, env environment, o *operated, hash, done string,
+	decide func(l *ledger.Service, ctx context.Context, chainKey string, tx invoice.Hash) error,
+) error {
 	tx, err := invoice.ParseHash(hash)
 	if err != nil {
 		return usageError{fmt.Errorf("%q is not the hash of a transaction", hash)}
 	}
-	if err := decide(tx); err != nil {
+	err = o.WithLedger(ctx, func(l *ledger.Service) error { return decide(l, asCommand(ctx), o.chain.Key, tx) })
+	if errors.Is(err, db.ErrNotFound) {
+		return fmt.Errorf("%s is not among the unread transactions of %s", tx, o.chain.Key)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(env.stdout, done)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -63,7 +64,9 @@ up to %d of a chain. A deposit leaves the list when its sweep is final.`, maxLis
 		if err := o.load(); err != nil {
 			return err
 		}
-		queued, err := admin.QueuedSweeps(cmd.Context(), o.Database, o.chain.Key, *merchant, maxListedDeposits+1)
+		queued, err := admin.Read(cmd.Context(), o.Database, func(store *db.DB) ([]ledger.QueuedSweep, error) {
+			return ledger.QueuedSweeps(cmd.Context(), store, o.chain.Key, *merchant, maxListedDeposits+1)
+		})
 		if err != nil {
 			return err
 		}
@@ -163,7 +166,9 @@ the service has recorded nothing of it.`,
 			return usageError{err}
 		}
 		r.ChainKey = o.chain.Key
-		n, err := admin.RequestSweeps(asCommand(cmd.Context()), o.Config, r)
+		n, err := admin.InLedger(cmd.Context(), o.Config, func(l *ledger.Service) (int64, error) {
+			return l.RequestSweeps(asCommand(cmd.Context()), r)
+		})
 		if err != nil {
 			return err
 		}

@@ -66,8 +66,13 @@ func (s storedKeys) rotate(ctx context.Context, id string, overlap time.Duration
 	})
 }
 
+// maxListedKeys bounds the keys that are listed from a database.
+const maxListedKeys = 10_000
+
 func (s storedKeys) list(ctx context.Context, merchantID string) ([]apitypes.Key, error) {
-	records, err := admin.Keys(ctx, s.cfg.Database, merchantID)
+	records, err := admin.Read(ctx, s.cfg.Database, func(store *db.DB) ([]access.Record, error) {
+		return access.NewReader(store).Keys(ctx, access.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
+	})
 	keys := make([]apitypes.Key, len(records))
 	for i, r := range records {
 		keys[i] = apiconv.Key(r, time.Now())

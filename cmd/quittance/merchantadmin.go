@@ -12,7 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // merchantAdmin manages the merchants of a service, in its database or through its API.
@@ -99,7 +101,10 @@ func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant,
 }
 
 func (s storedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webhook, error) {
-	b, err := admin.EndpointBreaker(ctx, s.cfg, id)
+	all, err := admin.Read(ctx, s.cfg.Database, func(store *db.DB) (map[string]webhooks.Breaker, error) {
+		return webhooks.NewReader(store).Breakers(ctx, []string{id})
+	})
+	b := all[id]
 	return apitypes.Webhook{
 		Health: apitypes.WebhookHealth(b.Health()), FailingSince: invoice.UnixSeconds(b.Failing), LastError: b.Error, LastErrorAt: invoice.UnixSeconds(b.Failed),
 	}, err

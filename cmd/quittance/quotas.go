@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -38,7 +39,9 @@ func runMerchantStorage(ctx context.Context, env environment, path string, asJSO
 	if err != nil {
 		return err
 	}
-	all, err := admin.Storage(ctx, cfg.Database, maxListedStorage)
+	all, err := admin.Read(ctx, cfg.Database, func(store *db.DB) ([]access.Storage, error) {
+		return access.ListStorage(ctx, store, "", maxListedStorage)
+	})
 	if err != nil {
 		return err
 	}

@@ -154,60 +154,11 @@ func TestNoDatabase(t *testing.T) {
 			t.Errorf("%s: the error is %q", got.ChainKey, got.Error)
 		}
 	}
-	_, rescan := admin.Rescan(t.Context(), c, "house", 1)
-	_, halted := admin.Halted(t.Context(), c, "house")
-	for _, err := range []error{rescan, halted, admin.Resume(t.Context(), c, "house")} {
-		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("the error is %v", err)
-		}
+	if err := c.WithLedger(t.Context(), nil); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it made the database's folder: %v", err)
-	}
-}
-
-// TestRescan works on the database of a service that has it open.
-func TestRescan(t *testing.T) {
-	c, service := world(t)
-	gap, err := admin.Rescan(t.Context(), c, "house", 2)
-	if want := (ledger.Gap{Next: 2, Last: 3, LastTime: invoice.Unix(now - 40)}); err != nil || gap != want {
-		t.Errorf("the gap is %+v, %v; want %+v", gap, err, want)
-	}
-	cur, err := service.Cursor(t.Context(), "house")
-	if err != nil || cur.Gap == nil || *cur.Gap != gap {
-		t.Errorf("the service sees %+v, %v", cur.Gap, err)
-	}
-	want := &admin.Progress{From: 2, To: 3, Next: 2}
-	if diff := cmp.Diff(want, look(t, c).Chains[0].Backfill); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if _, err := admin.Rescan(t.Context(), c, "moon", 2); !errors.Is(err, ledger.ErrNotStarted) {
-		t.Errorf("a chain that was never read: %v", err)
-	}
-}
-
-func TestResume(t *testing.T) {
-	c, service := world(t)
-	const why = "somebody must look"
-	if reason, err := admin.Halted(t.Context(), c, "house"); reason != "" || err != nil {
-		t.Errorf("it is halted: %q, %v", reason, err)
-	}
-	expect.OK(t, service.Halt(t.Context(), "house", why))
-	if reason, err := admin.Halted(t.Context(), c, "house"); reason != why || err != nil {
-		t.Errorf("it is halted: %q, %v", reason, err)
-	}
-	if got := look(t, c).Chains[0].Halted; got != why {
-		t.Errorf("it looks halted: %q", got)
-	}
-	expect.OK(t, admin.Resume(t.Context(), c, "house"))
-	if cur, err := service.Cursor(t.Context(), "house"); err != nil || cur.Halted != "" {
-		t.Errorf("the service sees it halted: %q, %v", cur.Halted, err)
-	}
-	_, halted := admin.Halted(t.Context(), c, "moon")
-	for _, err := range []error{halted, admin.Resume(t.Context(), c, "moon")} {
-		if !errors.Is(err, ledger.ErrNotStarted) {
-			t.Errorf("a chain that was never read: %v", err)
-		}
 	}
 }
 

@@ -8,16 +8,6 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// AuditEntries returns the matching entries of the audit log in a service's database, newest
-// first.
-func AuditEntries(ctx context.Context, database string, f access.AuditFilter) (entries []access.Entry, err error) {
-	err = withStore(ctx, database, func(store *db.DB) error {
-		entries, err = access.NewReader(store).AuditEntries(ctx, f)
-		return err
-	})
-	return entries, err
-}
-
 // VerifyAudit reads the audit log in a service's database and returns its head. The error is
 // an *access.FaultError if an entry was changed or removed, or is not one that the heads name. k
 // verifies checkpoints, and may be nil. With archives, which are files in their order, the
@@ -30,27 +20,17 @@ func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archiv
 	if len(archives) > 0 {
 		with.Archive = readArchives(archives)
 	}
-	err = withStore(ctx, database, func(store *db.DB) error {
+	err = WithStore(ctx, database, func(store *db.DB) error {
 		head, err = access.VerifyAuditWith(ctx, store, with)
 		return err
 	})
 	return head, err
 }
 
-// Storage lists what merchants have stored and their quotas. The first entry has the quotas of all
-// other merchants.
-func Storage(ctx context.Context, database string, limit int) (all []access.Storage, err error) {
-	err = withStore(ctx, database, func(store *db.DB) error {
-		all, err = access.ListStorage(ctx, store, "", limit)
-		return err
-	})
-	return all, err
-}
-
 // SetQuotas sets the quotas of a merchant, or of all others if merchantID is empty; see
 // access.SetQuotas.
 func SetQuotas(ctx context.Context, database, merchantID string, auditBytes, invoices int64) error {
-	return withStore(ctx, database, func(store *db.DB) error {
+	return WithStore(ctx, database, func(store *db.DB) error {
 		return store.Update(ctx, func(tx *db.Tx) error {
 			if err := access.SetQuotas(ctx, tx, merchantID, auditBytes, invoices); err != nil {
 				return err

@@ -49,7 +49,7 @@ func ArchiveAudit(ctx context.Context, database string, k *access.Keyring, befor
 	if time.Since(before) < MinArchiveAge {
 		return made, 0, ErrArchiveAge
 	}
-	err = withStore(ctx, database, func(store *db.DB) error {
+	err = WithStore(ctx, database, func(store *db.DB) error {
 		if err := deleteArchived(ctx, store); err != nil {
 			return err
 		}

@@ -9,23 +9,10 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// maxListedKeys bounds the keys that Keys returns.
-const maxListedKeys = 10_000
-
 // WithKeys calls a function with the manager of the keys in a service's database, which it
 // creates if it is missing. It is safe while the service runs.
 func WithKeys(ctx context.Context, c MerchantsConfig, do func(*access.KeyManager) error) error {
 	return withMerchants(ctx, c, func(store *db.DB, m *access.MerchantManager) error {
 		return do(access.NewKeyManager(access.KeyManagerConfig{Store: store, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
 	})
-}
-
-// Keys returns the keys in a service's database, newest first: the keys of a merchant or, if
-// merchantID is empty, all.
-func Keys(ctx context.Context, database, merchantID string) (keys []access.Record, err error) {
-	err = withStore(ctx, database, func(store *db.DB) error {
-		keys, err = access.NewReader(store).Keys(ctx, access.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
-		return err
-	})
-	return keys, err
 }

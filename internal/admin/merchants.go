@@ -9,7 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // MerchantsConfig is the part of a service's configuration that its merchants need.
@@ -45,16 +44,6 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig) (all []chain.Co
 		return err
 	})
 	return all, err
-}
-
-// EndpointBreaker returns the circuit breaker of a merchant's webhook endpoint, which has its health.
-func EndpointBreaker(ctx context.Context, c MerchantsConfig, merchantID string) (b webhooks.Breaker, err error) {
-	err = withMerchants(ctx, c, func(store *db.DB, _ *access.MerchantManager) error {
-		all, err := webhooks.NewReader(store).Breakers(ctx, []string{merchantID})
-		b = all[merchantID]
-		return err
-	})
-	return b, err
 }
 
 func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *access.MerchantManager) error) (err error) {

@@ -52,19 +52,38 @@ func CheckAlone(ctx context.Context, store *db.DB, now func() time.Time, logger 
 	}
 }
 
-// withLedger opens the service's ledger for a function.
-func (c Config) withLedger(ctx context.Context, do func(*ledger.Service) error) error {
-	return withStore(ctx, c.Database, func(store *db.DB) error {
+// WithLedger opens the service's ledger for a function. A running service notices what the function changes within
+// seconds.
+func (c Config) WithLedger(ctx context.Context, do func(*ledger.Service) error) error {
+	return WithStore(ctx, c.Database, func(store *db.DB) error {
 		return do(ledger.New(ledger.Config{Store: store, Chains: c.Chains, Now: c.Now}))
 	})
 }
 
-// withStore opens a service's database for a function. It does not create one.
-func withStore(ctx context.Context, database string, do func(*db.DB) error) error {
+// WithStore opens a service's database for a function. It does not create one.
+func WithStore(ctx context.Context, database string, do func(*db.DB) error) error {
 	return withOpened(ctx, database, db.OpenExisting, do)
 }
 
-// withOpened is withStore with a function that opens the database.
+// Read is WithStore for a function with a result.
+func Read[T any](ctx context.Context, database string, do func(*db.DB) (T, error)) (result T, err error) {
+	err = WithStore(ctx, database, func(store *db.DB) error {
+		result, err = do(store)
+		return err
+	})
+	return result, err
+}
+
+// InLedger is WithLedger for a function with a result.
+func InLedger[T any](ctx context.Context, c Config, do func(*ledger.Service) (T, error)) (result T, err error) {
+	err = c.WithLedger(ctx, func(service *ledger.Service) error {
+		result, err = do(service)
+		return err
+	})
+	return result, err
+}
+
+// withOpened is WithStore with a function that opens the database.
 func withOpened(ctx context.Context, database string, open func(context.Context, string) (*db.DB, error), do func(*db.DB) error) (err error) {
 	store, err := open(ctx, database)
 	if err != nil {
@@ -83,7 +102,7 @@ func OfflineStatus(ctx context.Context, c Config) Status {
 		group.Go(func() { st.Chains[i] = c.queryNodes(ctx, ch) })
 	}
 	group.Wait()
-	err := c.withLedger(ctx, func(service *ledger.Service) error {
+	err := c.WithLedger(ctx, func(service *ledger.Service) error {
 		for i := range st.Chains {
 			if err := st.Chains[i].addStored(ctx, service, c.Now()); err != nil {
 				return err

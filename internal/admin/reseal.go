@@ -16,7 +16,7 @@ import (
 // newest key and returns how many it resealed. It is safe while a service runs
 // that has both keys. The checkpoints of the audit log are signed again, too.
 func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err error) {
-	err = withStore(ctx, database, func(store *db.DB) error {
+	err = WithStore(ctx, database, func(store *db.DB) error {
 		if n, err = webhooks.Reseal(ctx, store, v, time.Now); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err
 // LostSecrets returns the secrets that ReplaceSecrets would replace, and how many checkpoints of the
 // audit log it would sign without being able to verify them. It only reads.
 func LostSecrets(ctx context.Context, database string, k *access.Keyring) (all []webhooks.Lost, unverified int, err error) {
-	err = withStore(ctx, database, func(store *db.DB) error {
+	err = WithStore(ctx, database, func(store *db.DB) error {
 		if all, err = webhooks.FindLost(ctx, store, k); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func LostSecrets(ctx context.Context, database string, k *access.Keyring) (all [
 // replaced, also with an error, and how many checkpoints it signed without being able to verify them. It fails with
 // ErrReplicaRuns if the service runs.
 func ReplaceSecrets(ctx context.Context, database string, k *access.Keyring, keep func([]webhooks.Replaced) error) (all []webhooks.Replaced, unverified int, err error) {
-	err = withStopped(ctx, database, func(store *db.DB) error {
+	err = WithStopped(ctx, database, func(store *db.DB) error {
 		if err := CheckAlone(ctx, store, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
