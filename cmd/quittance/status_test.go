@@ -163,7 +163,8 @@ base     sweep       cafe      61     0.041873 coin
 `},
 	} {
 		var out strings.Builder
-		if err := printReport(environment{stdout: &out}, c.made); err != nil || out.String() != c.want {
+		err := environment{stdout: &out}.printReport(apitypes.SettlementReportResponse{Report: c.made})
+		if err != nil || out.String() != c.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, &out, c.want)
 		}
 	}

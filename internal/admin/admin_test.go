@@ -211,7 +211,7 @@ func TestRetireChain(t *testing.T) {
 	if err := start(renamed); !errors.As(err, &refused) {
 		t.Errorf("a second key: %v, want a refusal", err)
 	}
-	expect.OK(t, admin.RetireChain(t.Context(), c, "house"))
+	expect.OK(t, ledger.RetireChain(t.Context(), store, "house", clock()))
 	if err := start(renamed); err != nil {
 		t.Errorf("another key after the chain was retired: %v", err)
 	}

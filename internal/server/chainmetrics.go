@@ -31,73 +31,51 @@ var (
 		"How far this machine's clock is ahead of the time of a chain's new blocks.", []string{"chain"}, nil)
 )
 
-// chainCollector collects the metrics of chains from their indexers' statuses, as
-// /readyz and /status do.
-type chainCollector struct{ chains []*chainWorkers }
-
-// Describe implements prometheus.Collector.
-func (c chainCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{chainBlock, chainReading, chainHalted, chainBackfill, chainRestarts, chainUnread, chainCompared, chainAudited, chainUnaudited, chainSkew} {
-		out <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c chainCollector) Collect(out chan<- prometheus.Metric) {
-	for _, run := range c.chains {
+// collectChains collects the metrics of chains from their indexers' statuses, as /readyz and /status do.
+func (s *Server) collectChains(send sendValue) {
+	for _, run := range s.chains {
 		st := run.indexer.Status()
-		out <- prometheus.MustNewConstMetric(chainRestarts, prometheus.CounterValue, float64(st.Restarts), run.Key)
+		send(chainRestarts, prometheus.CounterValue, float64(st.Restarts), run.Key)
 		for _, by := range indexer.Comparisons {
-			out <- prometheus.MustNewConstMetric(chainCompared, prometheus.CounterValue, float64(st.Compared[by]), run.Key, string(by))
+			send(chainCompared, prometheus.CounterValue, float64(st.Compared[by]), run.Key, string(by))
 		}
 		if st.Skew != nil {
-			out <- prometheus.MustNewConstMetric(chainSkew, prometheus.GaugeValue, st.Skew.Seconds(), run.Key)
+			send.gauge(chainSkew, st.Skew.Seconds(), run.Key)
 		}
 		if !st.Succeeded.IsZero() || st.Error != "" { // a sync has ended
-			collectSync(out, run.Key, st)
+			collectSync(send, run.Key, st)
 		}
 	}
 }
 
 // collectSync collects the results of the last sync.
-func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Status) {
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{chainKey}, labels...)...)
-	}
-	gauge(chainBlock, float64(st.Head), "head")
-	gauge(chainBlock, float64(st.Indexed), "indexed")
-	gauge(chainBlock, float64(st.Confirmed), "confirmed")
-	reading := 0.0
-	if st.Reading {
-		reading = 1
-	}
-	gauge(chainReading, reading)
-	halted := 0.0
-	if st.Halted != "" {
-		halted = 1
-	}
-	gauge(chainHalted, halted)
+func collectSync(send sendValue, chainKey string, st indexer.Status) {
+	send.gauge(chainBlock, float64(st.Head), chainKey, "head")
+	send.gauge(chainBlock, float64(st.Indexed), chainKey, "indexed")
+	send.gauge(chainBlock, float64(st.Confirmed), chainKey, "confirmed")
+	send.state(chainReading, st.Reading, chainKey)
+	send.state(chainHalted, st.Halted != "", chainKey)
 	left := 0.0
 	if st.Backfill != nil {
 		left = float64(st.Backfill.To + 1 - st.Backfill.At)
 	}
-	gauge(chainBackfill, left)
+	send.gauge(chainBackfill, left, chainKey)
 	if st.Audit != nil {
-		collectAudit(out, chainKey, *st.Audit)
+		collectAudit(send, chainKey, *st.Audit)
 	}
 	for _, reason := range ledger.UnreadReasons {
-		gauge(chainUnread, float64(st.Unread[reason]), string(reason))
+		send.gauge(chainUnread, float64(st.Unread[reason]), chainKey, string(reason))
 	}
 }
 
 // collectAudit collects how far the audit of final blocks is.
-func collectAudit(out chan<- prometheus.Metric, chainKey string, a indexer.Audit) {
+func collectAudit(send sendValue, chainKey string, a indexer.Audit) {
 	for by, n := range map[indexer.Comparison]uint64{
 		indexer.ComparedHeader: a.Counted.Header, indexer.ComparedReceipts: a.Counted.Receipts,
 		indexer.ComparedNode: a.Counted.Node, indexer.ComparedNone: a.Counted.Unverified,
 	} {
-		out <- prometheus.MustNewConstMetric(chainAudited, prometheus.CounterValue, float64(n), chainKey, string(by))
+		send(chainAudited, prometheus.CounterValue, float64(n), chainKey, string(by))
 	}
-	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Behind), chainKey, string(ledger.AuditNew))
-	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Older), chainKey, string(ledger.AuditOlder))
+	send.gauge(chainUnaudited, float64(a.Behind), chainKey, string(ledger.AuditNew))
+	send.gauge(chainUnaudited, float64(a.Older), chainKey, string(ledger.AuditOlder))
 }

@@ -38,7 +38,8 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, Logger: s.cfg.Logger,
 	})
-	s.registry.MustRegister(openStreams(s.page))
+	s.registry.MustRegister(gaugeOf("quittance_checkout_streams", "Open checkout pages that have a stream.",
+		func() float64 { return float64(s.page.OpenStreams()) }))
 	board := s.buildDashboard(rest)
 	s.board = board
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}

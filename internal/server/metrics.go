@@ -1,16 +1,12 @@
 package server
 
 import (
-	"math"
 	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/db"
 )
 
 // metrics are the metrics of the HTTP server. Other components register their own.
@@ -66,58 +62,16 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	}
 }
 
-// freeSpace returns a collector of the free bytes on the disk of a SQLite database.
-func freeSpace(path string) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quittance_database_free_bytes",
-		Help: "What the disk of the SQLite database has left, in bytes. NaN where the system does not say.",
-	}, func() float64 {
-		n, err := db.FreeBytes(path)
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(n)
-	})
-}
-
-// clockOffset returns a collector of the schedule's clock offset.
-func clockOffset(c *db.Clock) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quittance_schedule_clock_offset_seconds",
-		Help: "By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
-	}, func() float64 { return c.Offset().Seconds() })
-}
-
-// databaseRestored shows whether the process has evidence that its database was restored.
-func (s *Server) databaseRestored() prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quittance_database_restored",
-		Help: "1 once this process has found that its database was restored from a backup; it sends nothing out then.",
-	}, func() float64 {
-		if s.restored.Load() != nil {
-			return 1
-		}
-		return 0
-	})
-}
-
 var stalledSeconds = prometheus.NewDesc("quittance_stalled_seconds",
 	"How long work has made no progress, for each piece of work that has made none for a minute.", []string{"work"}, nil)
 
-// stallCollector collects how long the watchdog's stalled tasks have made no
-// progress.
-type stallCollector struct{ watchdog *clock.Watchdog }
-
-// Describe implements prometheus.Collector.
-func (m stallCollector) Describe(out chan<- *prometheus.Desc) { out <- stalledSeconds }
-
-// Collect implements prometheus.Collector.
-func (m stallCollector) Collect(out chan<- prometheus.Metric) {
+// collectStalls collects how long the watchdog's stalled tasks have made no progress.
+func (s *Server) collectStalls(send sendValue) {
 	longest := make(map[string]time.Duration) // several tasks may have one name
-	for _, s := range m.watchdog.Stalled() {
-		longest[s.Name] = max(longest[s.Name], s.For)
+	for _, stall := range s.watchdog.Stalled() {
+		longest[stall.Name] = max(longest[stall.Name], stall.For)
 	}
 	for name, d := range longest {
-		out <- prometheus.MustNewConstMetric(stalledSeconds, prometheus.GaugeValue, d.Seconds(), name)
+		send.gauge(stalledSeconds, d.Seconds(), name)
 	}
 }

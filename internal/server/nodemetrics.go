@@ -33,38 +33,21 @@ var nodeStates = []chain.State{
 	chain.StateOK, chain.StateUnknown, chain.StateLagging, chain.StateBackoff, chain.StateQuarantined, chain.StateMisconfigured,
 }
 
-// nodeCollector collects the metrics of all chains' nodes.
-type nodeCollector struct{ chains []*chainWorkers }
-
-// Describe implements prometheus.Collector.
-func (m nodeCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{nodeState, nodeHead, nodeCalls, nodeCallsPerDay, nodeErrors, nodeLatency} {
-		out <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m nodeCollector) Collect(out chan<- prometheus.Metric) {
-	for _, run := range m.chains {
+// collectNodes collects the metrics of all chains' nodes.
+func (s *Server) collectNodes(send sendValue) {
+	for _, run := range s.chains {
 		for i, h := range run.pool.Health() {
 			labels := []string{run.Key, strconv.Itoa(i + 1), h.Node}
-			send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
-				out <- prometheus.MustNewConstMetric(d, kind, value, append(labels, more...)...)
-			}
 			for _, state := range nodeStates {
-				in := 0.0
-				if h.State == state {
-					in = 1
-				}
-				send(nodeState, prometheus.GaugeValue, in, string(state))
+				send.state(nodeState, h.State == state, append(labels, string(state))...)
 			}
-			send(nodeHead, prometheus.GaugeValue, float64(h.Head))
+			send.gauge(nodeHead, float64(h.Head), labels...)
 			for _, class := range chain.Classes {
-				send(nodeCalls, prometheus.CounterValue, float64(h.Calls[class]), class.String())
+				send(nodeCalls, prometheus.CounterValue, float64(h.Calls[class]), append(labels, class.String())...)
 			}
-			send(nodeCallsPerDay, prometheus.GaugeValue, float64(h.PerDay))
-			send(nodeErrors, prometheus.CounterValue, float64(h.Errors))
-			send(nodeLatency, prometheus.GaugeValue, h.Latency.Seconds())
+			send.gauge(nodeCallsPerDay, float64(h.PerDay), labels...)
+			send(nodeErrors, prometheus.CounterValue, float64(h.Errors), labels...)
+			send.gauge(nodeLatency, h.Latency.Seconds(), labels...)
 		}
 	}
 }

@@ -216,7 +216,7 @@ func TestReadyReportsStalledWork(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		collected := make(chan prometheus.Metric, 2)
-		stallCollector{s.watchdog}.Collect(collected)
+		collector(s.collectStalls).Collect(collected)
 		measured := len(collected)
 		named := strings.Contains(w.Body.String(), `"work":"deliveries: lease"`)
 		if w.Code != step.status || named != step.named || (measured == 1) != step.named {

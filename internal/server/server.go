@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -304,11 +303,7 @@ func (s *Server) build(ctx context.Context) error {
 	if err := s.buildChains(); err != nil {
 		return err
 	}
-	s.registry.MustRegister(nodeCollector{s.chains}, chainCollector{s.chains}, stallCollector{s.watchdog}, clockOffset(s.clock), s.databaseRestored(),
-		createsWaiting(s.settle), healthCollector{s.health}, buildInfo(s.cfg.Build))
-	if path, ok := strings.CutPrefix(s.cfg.Database, "sqlite:"); ok {
-		s.registry.MustRegister(freeSpace(path))
-	}
+	s.registerMetrics()
 	return nil
 }
 

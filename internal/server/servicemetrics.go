@@ -2,14 +2,15 @@ package server
 
 import (
 	"context"
+	"math"
 	"runtime"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/web/checkout"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -37,26 +38,34 @@ var (
 		"1 while the database answers and takes writes.", nil, nil)
 )
 
-// healthCollector collects the health of a service at each scrape.
-type healthCollector struct {
-	health func(context.Context, bool) health
+// collectHealth collects the health of the service.
+func (s *Server) collectHealth(send sendValue) {
+	h := s.health(context.Background(), false)
+	send.state(readyDesc, h.Ready)
+	send.state(databaseUp, h.Database == databaseOK)
 }
 
-// Describe implements prometheus.Collector.
-func (c healthCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- readyDesc
-	out <- databaseUp
-}
-
-// Collect implements prometheus.Collector.
-func (c healthCollector) Collect(out chan<- prometheus.Metric) {
-	h := c.health(context.Background(), false)
-	for desc, is := range map[*prometheus.Desc]bool{readyDesc: h.Ready, databaseUp: h.Database == databaseOK} {
-		value := 0.0
-		if is {
-			value = 1
-		}
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+// registerMetrics registers the metrics that are collected from the service's state.
+func (s *Server) registerMetrics() {
+	s.registry.MustRegister(collector(s.collectNodes), collector(s.collectChains), collector(s.collectStalls), collector(s.collectHealth),
+		buildInfo(s.cfg.Build),
+		gaugeOf("quittance_schedule_clock_offset_seconds",
+			"By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
+			func() float64 { return s.clock.Offset().Seconds() }),
+		gaugeOf("quittance_database_restored",
+			"1 once this process has found that its database was restored from a backup; it sends nothing out then.",
+			func() float64 { return float64(db.Bit(s.restored.Load() != nil)) }),
+		gaugeOf("quittance_creates_waiting", "Invoices to be created that wait for a transaction of the database.",
+			func() float64 { return float64(s.settle.CreatesWaiting()) }))
+	if path, ok := strings.CutPrefix(s.cfg.Database, "sqlite:"); ok {
+		s.registry.MustRegister(gaugeOf("quittance_database_free_bytes",
+			"What the disk of the SQLite database has left, in bytes. NaN where the system does not say.", func() float64 {
+				n, err := db.FreeBytes(path)
+				if err != nil {
+					return math.NaN()
+				}
+				return float64(n)
+			}))
 	}
 }
 
@@ -77,22 +86,6 @@ func countEvents(reg prometheus.Registerer, next func([]webhooks.Event)) func([]
 		}
 		next(events)
 	}
-}
-
-// openStreams returns a collector of the streams of open checkout pages.
-func openStreams(page *checkout.Checkout) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quittance_checkout_streams",
-		Help: "Open checkout pages that have a stream.",
-	}, func() float64 { return float64(page.OpenStreams()) })
-}
-
-// createsWaiting returns a collector of the creates that wait for the database.
-func createsWaiting(s *ledger.Service) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quittance_creates_waiting",
-		Help: "Invoices to be created that wait for a transaction of the database.",
-	}, func() float64 { return float64(s.CreatesWaiting()) })
 }
 
 // countReads returns a function that counts the statements that a standby may run.

@@ -140,7 +140,7 @@ func TestHaltedAndResumed(t *testing.T) {
 	if text := ask(t, http.MethodGet, base+"/metrics", "").body; !strings.Contains(text, `quittance_chain_halted{chain="house"} 1`) {
 		t.Error("the metrics do not show the halt")
 	}
-	expect.OK(t, admin.Resume(t.Context(), conf, "house"))
+	expect.OK(t, conf.WithLedger(t.Context(), func(l *ledger.Service) error { return l.Resume(t.Context(), "house") }))
 	await(t, base, "readiness again", func(status int, _ health) bool { return status == http.StatusOK })
 }
 

@@ -62,7 +62,7 @@ func (s *Server) openCertificates() (err error) {
 	if err != nil {
 		return err
 	}
-	s.registry.MustRegister(certificateCollector{s.certs})
+	s.registry.MustRegister(collector(s.collectCertificate))
 	return nil
 }
 
@@ -98,24 +98,11 @@ var (
 		"1 while a newer TLS certificate cannot be used, or the one in use has expired.", nil, nil)
 )
 
-// certificateCollector collects the status of the certificate.
-type certificateCollector struct{ certs certificates }
-
-// Describe implements prometheus.Collector.
-func (c certificateCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- certificateExpiry
-	out <- certificateProblem
-}
-
-// Collect implements prometheus.Collector.
-func (c certificateCollector) Collect(out chan<- prometheus.Metric) {
-	status := c.certs.Status()
-	problem := 0.0
-	if status.Problem != "" {
-		problem = 1
-	}
-	out <- prometheus.MustNewConstMetric(certificateProblem, prometheus.GaugeValue, problem)
+// collectCertificate collects the status of the certificate.
+func (s *Server) collectCertificate(send sendValue) {
+	status := s.certs.Status()
+	send.state(certificateProblem, status.Problem != "")
 	if !status.NotAfter.IsZero() {
-		out <- prometheus.MustNewConstMetric(certificateExpiry, prometheus.GaugeValue, float64(status.NotAfter.Unix()))
+		send.gauge(certificateExpiry, float64(status.NotAfter.Unix()))
 	}
 }
