@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // MaxClaims is how many claims to unattributed payments an invoice can have
@@ -56,6 +57,8 @@ const (
 // Errors are db.ErrNotFound when there is no such invoice, ErrNothingToClaim,
 // ErrNotThePayer, ErrTooManyClaims, and chain.ErrSignature.
 func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, err error) {
+	ctx, end := tracing.Begin(ctx, "claim payment")
+	defer end(&err)
 	inv, err := NewReader(s.conf.Store).Invoice(ctx, claim.InvoiceID)
 	if err != nil {
 		return "", err

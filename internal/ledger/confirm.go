@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // keptHeaders is how many headers of final blocks are kept, to detect a deep
@@ -26,6 +27,8 @@ const keptHeaders = 256
 // another revision, they have been replaced since. Then, and if the finalized block is not one that
 // was read, Confirm returns ErrCursorMoved and makes no change.
 func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
+	ctx, end := tracing.Begin(ctx, "confirm blocks", tracing.Chain(chainKey))
+	defer end(&err)
 	return s.updateAndExpire(ctx, chainKey, unfinal, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if finalized.Number <= cur.Confirmed.Number {
 			return nil
@@ -139,6 +142,8 @@ func changedItems(refunds []invoice.Refund) (ids []string) {
 // Expire expires invoices that an earlier call left open, and attributes undecided payments that it
 // left. more reports whether some are left again.
 func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err error) {
+	ctx, end := tracing.Begin(ctx, "expire invoices", tracing.Chain(chainKey))
+	defer end(&err)
 	return s.updateAndExpire(ctx, chainKey, 0, unchanged)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/spelling"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // CreateRequest is a request to create an invoice. With a key the same request may be repeated within
@@ -43,7 +44,9 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // address of another merchant. It returns a *limits.ExceededError for a merchant that has used up
 // its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
 // ErrIdempotencyMismatch and ErrIdempotencyInProgress.
-func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
+func (s *Service) Create(ctx context.Context, req CreateRequest) (_ invoice.Invoice, err error) {
+	ctx, end := tracing.Begin(ctx, "create invoice")
+	defer end(&err)
 	if req.Key == "" {
 		return s.createFirst(ctx, req, nil)
 	}

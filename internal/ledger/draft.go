@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Errors of the use cases of drafts and open invoices.
@@ -116,6 +117,8 @@ func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Det
 // db.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
 // that has passed.
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
+	ctx, end := tracing.Begin(ctx, "finalize invoice")
+	defer end(&err)
 	draft, err := NewReader(s.conf.Store).Invoice(ctx, id)
 	if err == nil && by.Sees(draft.MerchantID) && draft.Status == invoice.Drafted {
 		err = s.checkOpen(ctx, draft)

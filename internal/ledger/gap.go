@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Rescan schedules the chain's blocks from a number up to the newest one read
@@ -52,11 +53,13 @@ type auditedGap struct {
 // It returns ErrCursorMoved when the gap does not begin at the block next, or when through is above
 // the gap or the finalized height, and ErrFinalityViolated when through is not the block that was read
 // at its number.
-func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) error {
+func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) (err error) {
+	ctx, end := tracing.Begin(ctx, "fill gap", tracing.Chain(chainKey))
+	defer end(&err)
 	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
+	_, err = s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved

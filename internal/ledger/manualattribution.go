@@ -7,6 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Errors of AttributeManually.
@@ -54,7 +55,9 @@ type auditedAttribution struct {
 // or it expects another chain, token or address. It is *DecidedError if a person dismissed the
 // payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
 // ErrIsRefund, ErrOrphaned, ErrRejected, ErrUndecided and *access.ApprovalRequiredError.
-func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
+func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (_ invoice.Payment, err error) {
+	ctx, end := tracing.Begin(ctx, "attribute payment")
+	defer end(&err)
 	found, err := NewReader(s.conf.Store).Payment(ctx, m.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err

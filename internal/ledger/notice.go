@@ -7,19 +7,22 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // ReceiveNotice stores a notice and wakes the chain's indexer. The notice is linked to the payment
 // that it announces, whichever comes first; it never pays an invoice. A notice that was received
 // before has no effect. ReceiveNotice sets the fields ID, Address, PaymentID and ReceivedAt.
-func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
+func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) (err error) {
+	ctx, end := tracing.Begin(ctx, "receive notice", tracing.Chain(n.ChainKey))
+	defer end(&err)
 	n.ID, n.ReceivedAt = s.ids.New(invoice.PrefixNotice), s.conf.Now()
 	n.Address = invoice.Address{}
 	_, known := s.byKey[n.ChainKey]
 	if address, err := chain.ParseAddress(n.Destination); err == nil && known {
 		n.Address = address
 	}
-	err := s.conf.Store.Update(ctx, func(tx *db.Tx) error {
+	err = s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		n.PaymentID = ""
 		if known && !n.Amount.IsZero() && !n.Address.IsZero() {
 			// The lock keeps the payment from being stored at the same time, when

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Observe stores the contents of blocks above the newest one read: pending payments with their
@@ -18,7 +19,9 @@ import (
 // with the next number after the one before it must be its child; otherwise the error is
 // ErrCursorMoved. After the first, and below the finalized height, blocks without relevant transfers
 // and events may be left out.
-func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) error {
+func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) (err error) {
+	ctx, end := tracing.Begin(ctx, "observe blocks", tracing.Chain(chainKey))
+	defer end(&err)
 	if len(blocks) == 0 {
 		return nil
 	}

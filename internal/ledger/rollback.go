@@ -6,6 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // Rollback orphans all payments, refunds and sweeps above the given header, which is the
@@ -13,7 +14,9 @@ import (
 // learns which of these blocks were replaced. Rollback returns
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
 // the header is not one that was read, below the newest.
-func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
+func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) (err error) {
+	ctx, end := tracing.Begin(ctx, "roll back blocks", tracing.Chain(chainKey))
+	defer end(&err)
 	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := lockRunning(ctx, tx, chainKey)
 		if err != nil {

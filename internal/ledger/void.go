@@ -7,6 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/tracing"
 )
 
 // ErrUnread is the error of Void if blocks that could hold a payment of the invoice have
@@ -26,6 +27,8 @@ var errVoidAlready = errors.New("the invoice is void already")
 // above is late. A void invoice is returned as it is. Errors are db.ErrNotFound,
 // invoice.ErrFinal, invoice.ErrCovered, ErrUnread and ErrOutcomeUnknown.
 func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voided invoice.Invoice, err error) {
+	ctx, end := tracing.Begin(ctx, "void invoice")
+	defer end(&err)
 	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		was, err := NewReader(tx).Invoice(ctx, id)
 		if err != nil {

@@ -69,7 +69,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	}
 	others, senior := s.others(c.Key)
 	run.indexer = indexer.NewSupervisor(indexer.Config{
-		Chain: c.Chain, Pool: run.pool, Ledger: tracedLedger{s.settle}, Logger: s.cfg.Logger, Now: s.cfg.Now,
+		Chain: c.Chain, Pool: run.pool, Ledger: s.settle, Logger: s.cfg.Logger, Now: s.cfg.Now,
 		Others: others, Senior: others[:senior],
 		Jitter: rand.Float64, PollInterval: c.PollInterval, Watchdog: s.watchdog, Reads: s.reads(c.Key),
 		IdleInterval: c.IdleInterval, Awaited: func(ctx context.Context) (indexer.Awaited, error) { return s.settle.Awaited(ctx, c.Key) },

@@ -19,12 +19,12 @@ import (
 // handler of a listener's requests.
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
-	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: s.store, Ledger: s.settle, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
 	reader := api.NewReader(s.store.Reader())
 	s.buildMailer()
 	rest := api.New(api.Config{
-		Ledger: tracedLedger{s.settle}, Reader: reader, Summarized: reader,
+		Ledger: s.settle, Reader: reader, Summarized: reader,
 		Events:    s.eventLog(),
 		Endpoints: s.endpoints, Merchants: s.merchants, Mails: s.merchantMails(),
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Approvals: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
@@ -32,7 +32,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s}, Closed: s.gate.Closed,
 	})
 	s.page = checkout.New(checkout.Config{
-		Reader: ledger.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: ledger.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		Reader: ledger.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: s.settle, Reports: ledger.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Links: links, Mails: s.payerMails(), PublicURL: s.cfg.PublicURL, MailURL: s.mailURL(), Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,

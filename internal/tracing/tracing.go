@@ -8,6 +8,7 @@ package tracing
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -36,6 +37,16 @@ func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	}
 	return tracer.Start(ctx, name, trace.WithSpanKind(kind))
 }
+
+// Begin starts a span of a function, which defers end with its error.
+func Begin(ctx context.Context, name string, attributes ...attribute.KeyValue) (_ context.Context, end func(*error)) {
+	ctx, span := Start(ctx, name, trace.SpanKindInternal)
+	span.SetAttributes(attributes...)
+	return ctx, func(err *error) { End(span, *err) }
+}
+
+// Chain is the attribute of a span about a chain.
+func Chain(key string) attribute.KeyValue { return attribute.String("quittance.chain", key) }
 
 // StartRoot starts the first span of a trace, for work that several traces share.
 func StartRoot(ctx context.Context, name string) (context.Context, trace.Span) {
