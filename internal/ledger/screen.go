@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -120,9 +121,20 @@ func (ch *Changes) screen(p PaymentRow, to invoice.Screening, reason string, unf
 	if p.Status != was.Status {
 		ch.confirmed = append(ch.confirmed, p.Payment)
 		// An invoice was paid in a lost past if its payments were final there before they were refunded.
-		if p.Attributed() && (ch.lostPast.has(p.BlockNumber) || ch.invoice(p.InvoiceID).EndedInLostPast()) {
+		if p.Attributed() && (ch.lostPast.has(p.BlockNumber) || ch.wasRefundedInPast(p.InvoiceID) || ch.invoice(p.InvoiceID).EndedInLostPast()) {
 			ch.settleInOrder([]string{p.InvoiceID}, unfinal)
 		}
 	}
 	ch.finish()
+}
+
+// wasRefundedInPast reports whether payments of an invoice were refunded in a lost past. The backup may have the
+// payments, without their verdicts.
+func (ch *Changes) wasRefundedInPast(invoiceID string) bool {
+	if ch.lostPast == (blockRange{}) || ch.invoice(invoiceID).Sums.Returned.IsZero() {
+		return false
+	}
+	return slices.ContainsFunc(ch.paymentsOf(invoiceID), func(p invoice.Payment) bool {
+		return slices.ContainsFunc(ch.refundsOf(p.ID), func(r invoice.Refund) bool { return isActive(r) && ch.lostPast.has(r.BlockNumber) })
+	})
 }

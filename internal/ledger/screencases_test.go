@@ -43,23 +43,31 @@ func TestScreeningTurns(t *testing.T) {
 }
 
 // TestScreeningAfterRecovery: an invoice whose payment was refunded in the past that a recovery read was paid there, if
-// the payment's verdict comes after the recovery.
+// the payment's verdict comes after the recovery. The payment is in that past, or in the backup without its verdict.
 func TestScreeningAfterRecovery(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		w.lose()
-		w.Service = w.service(func(c *ledger.Config) { c.Recovery, c.Screens = true, true })
-		paying := w.pay(inv.Amount)
-		w.mine(start+10, paying)
-		w.mine(start + 11)
-		w.mine(start+12, w.back(paying.Amount))
-		_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
-		w.must(err)
-		expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1))
-		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
-		w.Service = w.service(func(c *ledger.Config) { c.Screens = true })
-		w.verdict(paying, invoice.ScreeningAccepted)
-		w.wantPaidAndRefunded("after the verdict", inv.ID, number(paying.Amount))
+		for _, inBackup := range []bool{false, true} {
+			w := w.db.screening(t)
+			inv := w.create()
+			paying := w.pay(inv.Amount)
+			if inBackup {
+				w.mine(start+10, paying)
+			}
+			w.lose()
+			w.Service = w.service(func(c *ledger.Config) { c.Recovery, c.Screens = true, true })
+			if !inBackup {
+				w.mine(start+10, paying)
+			}
+			w.mine(start + 11)
+			w.mine(start+12, w.back(paying.Amount))
+			_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
+			w.must(err)
+			expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1))
+			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+			w.Service = w.service(func(c *ledger.Config) { c.Screens = true })
+			w.verdict(paying, invoice.ScreeningAccepted)
+			w.wantPaidAndRefunded("after the verdict", inv.ID, number(paying.Amount))
+		}
 	})
 }
 
