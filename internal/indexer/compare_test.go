@@ -133,6 +133,25 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 	}
 }
 
+// TestQuarantinedNodeReadsNoRange has the only node leave out the logs of a block that could be read together with others.
+// It has contradicted itself before, so its blocks are read one by one, which shows the log.
+func TestQuarantinedNodeReadsNoRange(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 1, comparing)
+	f.catchUp(t)
+	f.cfg.Pool.Nodes()[0].Quarantine("it left out logs")
+	omitted := chaintest.NewTx(pays(alice, 5))
+	omit(proxies, omitted)
+	f.together = true
+	f.chain.MineEmpty(2)
+	f.chain.Mine(omitted)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	if got := f.ledger.count(invoice.Pending); got != 1 {
+		t.Errorf("%d payments are pending, want 1", got)
+	}
+}
+
 // TestCostOfComparing bounds the calls for blocks: one more for each block with a bloom filter that
 // mentions a log of interest, and no more for the others.
 func TestCostOfComparing(t *testing.T) {

@@ -3,6 +3,7 @@ package indexer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -208,11 +209,15 @@ func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFi
 
 // readTogether reads the blocks above the newest indexed one, up to head, with one call for their logs, and records
 // them. It checks the parent of the first block, that the server that answered has the last block, and that the blocks
-// with logs of interest are canonical. done is false if the blocks must be read one by one instead.
+// with logs of interest are canonical. done is false if the blocks must be read one by one instead. Only a healthy node
+// is believed about several blocks.
 func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) (done bool, err error) {
 	tip := ix.tracker.Tip()
 	if !ix.together || head.Number < tip.Number+2 || head.Number > tip.Number+maxTogether {
 		return false, nil
+	}
+	if !slices.Contains(ix.cfg.Pool.Healthy(), n.Node) {
+		return false, nil // it may leave out logs, which shows only block by block
 	}
 	limit := n.Limit(chain.KindRange)
 	size := limit.Next()
