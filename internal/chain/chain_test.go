@@ -1,18 +1,29 @@
 package chain
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"math"
 	"math/big"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum/accounts"
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 func TestParseAddress(t *testing.T) {
@@ -173,4 +184,281 @@ func TestEmitters(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", key, got, want)
 		}
 	}
+}
+
+// TestNetworks checks that each built-in network has all facts, that no two of them share one by mistake, and that the
+// spending limits agree with each other.
+func TestNetworks(t *testing.T) {
+	keys, ids, circle := map[string]bool{}, map[uint64]bool{}, map[string]bool{}
+	for _, n := range networks {
+		if keys[n.Key] || ids[n.ID] {
+			t.Errorf("%s (%d) is listed twice", n.Key, n.ID)
+		}
+		keys[n.Key], ids[n.ID] = true, true
+		if f, err := ParseFinality(n.Finality.String()); err != nil || f != n.Finality {
+			t.Errorf("%s: finality %s does not parse back: %v", n.Key, n.Finality, err)
+		}
+		checkSpendLimits(t, n.Key, n.Limits)
+		if n.Key == Local {
+			continue // it gets its token when it starts
+		}
+		if _, ok := n.Token(USDC); !ok {
+			t.Errorf("%s: the tokens are %+v, without USDC", n.Key, n.Tokens)
+		}
+		for _, token := range n.Tokens {
+			if token.Decimals != TokenDecimals {
+				t.Errorf("%s: %s has %d decimals", n.Key, token.Currency, token.Decimals)
+			}
+		}
+		if len(n.circle) == 0 || n.Name == "" || n.Key != strings.ToLower(n.Key) {
+			t.Errorf("%s: the name is %q, Circle's codes are %q", n.Key, n.Name, n.circle)
+		}
+		for _, code := range n.circle {
+			if circle[code] || CircleChains()[code] != n.Key {
+				t.Errorf("%s: Circle's code %s belongs to %s", n.Key, code, CircleChains()[code])
+			}
+			circle[code] = true
+		}
+		for _, url := range []string{n.Explorer, n.publicNode} {
+			if _, err := ParseExplorer(cmp.Or(url, "none")); err != nil || strings.HasSuffix(url, "/") {
+				t.Errorf("%s: %q: %v", n.Key, url, err)
+			}
+		}
+		for _, l := range n.lookalikes {
+			if _, counted := n.TokenAt(l.Address); counted || l.Name == "" {
+				t.Errorf("%s: the look-alike %+v is the network's USDC, or has no name", n.Key, l)
+			}
+		}
+	}
+	checkSpendLimits(t, "not built in", DefaultSpendLimits())
+	if DefaultMaxTxGas != params.MaxTxGas {
+		t.Errorf("the default gas limit is %d, want go-ethereum's, %d", DefaultMaxTxGas, params.MaxTxGas)
+	}
+}
+
+// checkSpendLimits checks that a network lacks no limit, that the limits are in order, and that a transaction of 200
+// commitments, 5,000,000 gas, is within the daily budget at a hundredth of the highest fee.
+func checkSpendLimits(t *testing.T, key string, p SpendLimits) {
+	t.Helper()
+	if p != p.OrDefault() {
+		t.Errorf("%s lacks a limit: %+v", key, p)
+	}
+	inOrder := p.MinTipWei <= p.MaxTipWei && p.MaxTipWei <= p.MaxFeeWei && p.PerTxGwei <= p.PerDayGwei
+	if !inOrder || p.PerTxGwei > MaxPerTxGwei {
+		t.Errorf("%s has limits out of order: %+v", key, p)
+	}
+	if most := 5_000_000 * (p.MaxFeeWei / 100); most > gwei*p.PerDayGwei && key != Local {
+		t.Errorf("%s: at a hundredth of the highest fee a transaction is above the daily budget", key)
+	}
+}
+
+// TestLookup expects a copy of a network, the names of networks, and look-alikes by the chain's id.
+func TestLookup(t *testing.T) {
+	base, ok := Lookup("base")
+	if !ok || base.ID != 8453 || base.MaxTxGas != 0 {
+		t.Fatalf("Lookup(base) = %+v, %t", base, ok)
+	}
+	base.Tokens[0].Currency = "X"
+	if again, _ := Lookup("base"); again.Tokens[0].Currency != USDC {
+		t.Error("a caller's change reached the table")
+	}
+	if _, ok := Lookup("bitcoin"); ok {
+		t.Error("Lookup(bitcoin) found a chain")
+	}
+	if len(Builtin()) != len(networks) || Builtin()[0].Key != networks[0].Key {
+		t.Errorf("Builtin() = %v", Builtin())
+	}
+	configured := map[string]Chain{"house": {Key: "house", Name: "House chain"}, "bare": {Key: "bare"}}
+	names := NameIn(configured, "house") + ", " + NameIn(configured, "bare") + ", " + NameIn(configured, "arbitrum") + ", " + NameIn(nil, "house")
+	if names != "House chain, bare, Arbitrum One, house" || IsTestnet("base") || !IsTestnet("arc-testnet") || IsTestnet("house") {
+		t.Errorf("the names are %s", names)
+	}
+	if arbitrum, _ := Lookup("arbitrum"); arbitrum.MaxTxGas != 32_000_000 || arbitrum.Coin() != ether {
+		t.Errorf("arbitrum = %+v", arbitrum)
+	}
+	other := Chain{Key: "house", ID: 8453}
+	l, ok := other.Lookalike(MustAddress("0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA"))
+	if !ok || l.Name != "USDbC" || l.Bridges != USDC {
+		t.Errorf("a look-alike is %+v", l)
+	}
+	if l, ok := other.Lookalike(invoice.Address{}); ok {
+		t.Errorf("the zero address is %+v", l)
+	}
+}
+
+// TestNetworksAreDocumented compares both tables of networks in docs/configuration.md with the built-in ones.
+func TestNetworksAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
+	expect.OK(t, err)
+	table := func(head string) string {
+		_, table, _ := strings.Cut(string(page), "\n"+head)
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, key := range regexp.MustCompile("[|,] `([a-z-]+)`").FindAllStringSubmatch(table, -1) {
+			if networkOf(key[1]).Key == "" && key[1] != TagSafe && key[1] != TagFinalized {
+				t.Errorf("configuration.md has the network %s, which is not built in", key[1])
+			}
+		}
+		return table
+	}
+	chains, limits := table("| key | chain id |"), table("| network | `maxFeeGwei` |")
+	for _, n := range networks {
+		if n.Key == Local {
+			continue
+		}
+		finality := "`" + n.Finality.String() + "`"
+		if n.Finality == (Finality{Depth: 1}) {
+			finality = "1 block"
+		}
+		if row := fmt.Sprintf("| `%s` | %d | %s |", n.Key, n.ID, finality); !strings.Contains(chains, row) {
+			t.Errorf("configuration.md has no row with %s", row)
+		}
+		checkLimitsRow(t, limits, n.Key, n.Limits)
+	}
+	checkLimitsRow(t, limits, "any other", DefaultSpendLimits())
+}
+
+// checkLimitsRow checks that a network is in a row with its spending limits.
+func checkLimitsRow(t *testing.T, table, key string, p SpendLimits) {
+	t.Helper()
+	units := func(billionths uint64) string {
+		decimal := new(big.Rat).SetFrac64(int64(billionths), gwei).FloatString(9)
+		return strings.TrimRight(strings.TrimRight(decimal, "0"), ".")
+	}
+	limits := fmt.Sprintf("| %s | %s to %s | %s | %s |", units(p.MaxFeeWei), units(p.MinTipWei), units(p.MaxTipWei),
+		units(p.PerTxGwei), units(p.PerDayGwei))
+	row := fmt.Sprintf("(?m)^\\| (.*`)?%s(`.*)? %s$", key, regexp.QuoteMeta(limits))
+	if !regexp.MustCompile(row).MatchString(table) {
+		t.Errorf("configuration.md has no row of %s with %s", key, limits)
+	}
+}
+
+func TestLeastSweep(t *testing.T) {
+	usdc, coarse := Token{Decimals: 6}, Token{Decimals: 0}
+	for name, test := range map[string]struct {
+		policy SweepPolicy
+		token  Token
+		cost   int64 // in wei
+		want   string
+	}{
+		"no bound":               {SweepPolicy{When: SweepAtOnce}, usdc, 1 << 40, "0"},
+		"an amount":              {SweepPolicy{When: SweepAbove, Amount: 12_500_000_000}, usdc, 1 << 40, "12500000"},
+		"a part of a minor unit": {SweepPolicy{When: SweepAbove, Amount: 1_500_000_000}, coarse, 0, "2"},
+		// 90,000 gas at 1 gwei and 2,500 units are 0.225 units, a percent of 22.5.
+		"a percent":               {SweepPolicy{MaxCost: SweepCost{Percent: billion, CoinPrice: 2500 * billion}}, usdc, 90_000 * gwei, "22500000"},
+		"free gas":                {SweepPolicy{MaxCost: SweepCost{Percent: billion, CoinPrice: 2500 * billion}}, usdc, 0, "0"},
+		"the larger of both":      {SweepPolicy{When: SweepAbove, Amount: 50 * billion, MaxCost: SweepCost{Percent: billion, CoinPrice: 2500 * billion}}, usdc, 90_000 * gwei, "50000000"},
+		"the larger of both, too": {SweepPolicy{When: SweepAbove, Amount: billion, MaxCost: SweepCost{Percent: billion, CoinPrice: 2500 * billion}}, usdc, 90_000 * gwei, "22500000"},
+		"rounded up":              {SweepPolicy{MaxCost: SweepCost{Percent: 100 * billion, CoinPrice: billion}}, usdc, 1, "1"},
+	} {
+		least, ok := test.policy.Least(test.token, big.NewInt(test.cost))
+		if !ok || least.String() != test.want {
+			t.Errorf("%s: %s, %t; want %s", name, least, ok, test.want)
+		}
+	}
+	costly := SweepPolicy{MaxCost: SweepCost{Percent: 1, CoinPrice: math.MaxUint64}}
+	if least, ok := costly.Least(Token{Decimals: 36}, new(big.Int).Lsh(big.NewInt(1), 200)); ok {
+		t.Errorf("an amount of %s would suffice", least)
+	}
+}
+
+func TestBoundaryOfADay(t *testing.T) {
+	p := SweepPolicy{When: SweepDaily, At: 3 * time.Hour}
+	at := func(text string) time.Time {
+		parsed, err := time.Parse(time.RFC3339, text)
+		expect.OK(t, err)
+		return parsed
+	}
+	for now, want := range map[string]string{
+		"2026-11-22T03:00:00Z":      "2026-11-22T03:00:00Z",
+		"2026-11-22T02:59:59Z":      "2026-11-21T03:00:00Z",
+		"2026-11-22T23:59:59Z":      "2026-11-22T03:00:00Z",
+		"2026-11-22T01:30:00-03:00": "2026-11-22T03:00:00Z",
+	} {
+		if got := p.Boundary(at(now)); !got.Equal(at(want)) {
+			t.Errorf("at %s the day began at %s, want %s", now, got, want)
+		}
+	}
+}
+
+// testKey is the first account of every development chain.
+const testKey = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+
+func sign(t testing.TB, text string) (signature string, by invoice.Address) {
+	t.Helper()
+	key, err := crypto.HexToECDSA(testKey)
+	expect.OK(t, err)
+	sig, err := crypto.Sign(accounts.TextHash([]byte(text)), key)
+	expect.OK(t, err)
+	return "0x" + hex.EncodeToString(sig), invoice.Address(crypto.PubkeyToAddress(key.PublicKey))
+}
+
+func TestPersonalSigner(t *testing.T) {
+	const text = "a text\nwith two lines, and é"
+	signature, signer := sign(t, text)
+	last := len(signature) - 2
+	recovery := signature[last:]
+	legacy := map[string]string{"00": "1b", "01": "1c"}[recovery]
+	for name, s := range map[string]string{
+		"as crypto.Sign writes it": signature,
+		"as wallets write it":      signature[:last] + legacy,
+		"in upper case":            "0x" + strings.ToUpper(signature[2:]),
+	} {
+		if got, err := PersonalSigner(text, s); err != nil || got != signer {
+			t.Errorf("%s: signed by %s, %v; want %s", name, got, err, signer)
+		}
+	}
+	if got, err := PersonalSigner(text+" ", signature); err == nil && got == signer {
+		t.Error("the signature holds for another text")
+	}
+	if !bytes.Equal(PersonalHash(text), accounts.TextHash([]byte(text))) {
+		t.Error("the hash is not go-ethereum's")
+	}
+	// The other s for the same signature, which a wallet never makes.
+	highS := signature[:66] + "f" + signature[67:]
+	for name, s := range map[string]string{
+		"nothing": "", "no prefix": signature[2:], "short": signature[:last], "long": signature + "00",
+		"no hex": signature[:last] + "zz", "recovery id 2": signature[:last] + "02", "recovery id 35": signature[:last] + "23",
+		"zeros": "0x" + strings.Repeat("0", 130), "large s": highS,
+	} {
+		if got, err := PersonalSigner(text, s); err == nil {
+			t.Errorf("%s: signed by %s, want an error", name, got)
+		}
+	}
+}
+
+// TestClaimTextNamesWhatItIsFor changes each part of a claim: a signature of one text must not be valid for another.
+func TestClaimTextNamesWhatItIsFor(t *testing.T) {
+	inv := invoice.Invoice{Terms: invoice.Terms{Merchant: invoice.Address{1}}, ID: "inv_1", MerchantID: "shop"}
+	tx := invoice.Hash{2}
+	text := ClaimText(1, inv, tx)
+	signature, signer := sign(t, text)
+	other, at := inv, inv
+	other.ID, at.Merchant = "inv_2", invoice.Address{9}
+	for name, changed := range map[string]string{
+		"invoice": ClaimText(1, other, tx), "address": ClaimText(1, at, tx),
+		"chain": ClaimText(10, inv, tx), "transaction": ClaimText(1, inv, invoice.Hash{3}),
+	} {
+		if got, err := PersonalSigner(changed, signature); err == nil && got == signer {
+			t.Errorf("the signature holds for another %s", name)
+		}
+	}
+}
+
+func FuzzPersonalSigner(f *testing.F) {
+	signature, _ := sign(f, "text")
+	f.Add("text", signature)
+	f.Add("", "0x")
+	f.Add("text", "0x"+strings.Repeat("f", 130))
+	f.Fuzz(func(t *testing.T, text, signature string) {
+		by, err := PersonalSigner(text, signature)
+		if err != nil {
+			if !by.IsZero() {
+				t.Errorf("an error came with the account %s", by)
+			}
+			return
+		}
+		if again, err := PersonalSigner(text, signature); err != nil || again != by {
+			t.Errorf("signed by %s, then by %s, %v", by, again, err)
+		}
+	})
 }

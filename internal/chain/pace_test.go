@@ -2,12 +2,18 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -181,5 +187,276 @@ func TestLostBroadcast(t *testing.T) {
 				t.Errorf("the pace is %f, want %f", got, test.want)
 			}
 		})
+	}
+}
+
+// TestTurnsByClass makes calls of each class wait for a node, the requests first. The indexer has the first turns, then
+// the transaction manager, and finally each class gets a turn.
+func TestTurnsByClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(100, time.Now, sleep)
+		expect.OK(t, p.admit(t.Context(), 1))
+		var mu sync.Mutex
+		var order []Class
+		for _, class := range []Class{ClassRequest, ClassWriting, ClassFollowing} {
+			for range 3 {
+				go func() {
+					expect.NoError(t, p.admit(withClass(t.Context(), class), 1))
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, class)
+				}()
+				synctest.Wait()
+			}
+		}
+		began := time.Now()
+		expect.OK(t, sleep(t.Context(), time.Second))
+		synctest.Wait()
+		const f, w, r = ClassFollowing, ClassWriting, ClassRequest
+		if want := []Class{f, f, f, w, r, w, w, r, r}; !slices.Equal(order, want) {
+			t.Errorf("the order is %v, want %v", order, want)
+		}
+		if p.next.Sub(began) != 90*time.Millisecond {
+			t.Errorf("nine calls took %s at 100 a second", p.next.Sub(began))
+		}
+	})
+}
+
+// TestNoClassStarves has the indexer and the transaction manager call a node as often as it allows.
+func TestNoClassStarves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(100, time.Now, sleep)
+		ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+		defer end()
+		classes := []Class{ClassFollowing, ClassWriting, ClassFollowing} // one of the first waits at each turn
+		made := make([]int, len(classes))                                // each changed by one goroutine
+		for i, class := range classes {
+			go func() {
+				for p.admit(withClass(ctx, class), 1) == nil && ctx.Err() == nil {
+					made[i]++
+				}
+			}()
+		}
+		<-ctx.Done()
+		synctest.Wait()
+		if w := made[1]; w < 1000/(maxPassed+1)-5 || w > 1000/(maxPassed+1)+5 {
+			t.Errorf("of 1000 calls %d are of the writer, want one in %d", w, maxPassed+1)
+		}
+		if len(p.queue.waiting[ClassFollowing])+len(p.queue.waiting[ClassWriting]) != 0 {
+			t.Error("callers that gave up still wait")
+		}
+	})
+}
+
+// TestRequestsWait tests how long others may delay a call for a request.
+func TestRequestsWait(t *testing.T) {
+	request := withClass(t.Context(), ClassRequest)
+	for delay, want := range map[time.Duration]error{0: nil, requestsWait: nil, requestsWait + 1: errPaced} {
+		c, p := newPaced()
+		p.rate, p.setting, p.next = 4, 4, c.at.Add(delay)
+		if err := p.admit(request, 1); !errors.Is(err, want) {
+			t.Errorf("behind calls that take %s: %v, want %v", delay, err, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(4, time.Now, sleep)
+		expect.OK(t, p.admit(t.Context(), 1))
+		failed := make(chan error, 1)
+		go func() { failed <- p.admit(withClass(t.Context(), ClassRequest), 1) }()
+		synctest.Wait()
+		for range 2 { // which go first
+			expect.OK(t, p.admit(t.Context(), 1))
+		}
+		if err := <-failed; !errors.Is(err, errPaced) {
+			t.Errorf("a request behind calls of the indexer: %v", err)
+		}
+		if p.delay(ClassRequest) > 0 {
+			t.Error("it still waits")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := p.admit(ended, 1); !errors.Is(err, context.Canceled) || len(p.queue.waiting[ClassFollowing]) > 0 {
+			t.Errorf("a caller that gave up: %v", err)
+		}
+	})
+}
+
+// TestTurnsOfAnyCalls makes calls of all classes at any time. Some of them give up. All others are made, no faster than
+// the pace allows, and only requests fail.
+func TestTurnsOfAnyCalls(t *testing.T) {
+	type call struct {
+		After, GiveUp time.Duration
+		Class         Class
+		Calls         int
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
+			return call{
+				After:  time.Duration(rapid.IntRange(0, 300).Draw(t, "after")) * time.Millisecond,
+				GiveUp: time.Duration(rapid.SampledFrom([]int{100, 100_000}).Draw(t, "gives up after")) * time.Millisecond,
+				Class:  rapid.SampledFrom(Classes).Draw(t, "class"),
+				Calls:  rapid.IntRange(1, 5).Draw(t, "calls"),
+			}
+		}), 1, 30).Draw(rt, "calls")
+		synctest.Test(t, func(t *testing.T) {
+			p := newPace(20, time.Now, sleep)
+			began := time.Now()
+			var mu sync.Mutex
+			made, ended, failed := 0, time.Duration(0), ""
+			var group sync.WaitGroup
+			for _, c := range calls {
+				expect.OK(t, sleep(t.Context(), c.After))
+				group.Go(func() {
+					ctx, end := context.WithTimeout(withClass(t.Context(), c.Class), c.GiveUp)
+					defer end()
+					err := p.admit(ctx, c.Calls)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case err == nil:
+						made, ended = made+c.Calls, time.Since(began)
+					case ctx.Err() == nil && c.Class != ClassRequest:
+						failed = err.Error()
+					}
+				})
+			}
+			group.Wait()
+			if failed != "" {
+				rt.Errorf("a call failed: %s", failed)
+			}
+			if most := ended.Seconds()*20 + 5; float64(made) > most {
+				rt.Errorf("%d calls are made within %s at 20 a second", made, ended)
+			}
+			if p.queue.first() != nil {
+				rt.Error("a call still waits")
+			}
+		})
+	})
+}
+
+// TestLimit finds a node's limit, stays near it without many refusals, and notices when the limit is raised.
+func TestLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]Kind{KindRange, KindHeaders, KindReceipts, KindReceiptsOfBlock}).Draw(t, "kind")
+		l := newLimit(kind, NodeSettings{}, time.Now)
+		allowed := rapid.Uint64Range(l.least, 2*l.most).Draw(t, "allowed")
+		ask := func() (n uint64, refused bool) {
+			n = l.Next()
+			if n < l.least || n > l.most {
+				t.Fatalf("asks for %d", n)
+			}
+			switch {
+			case n > allowed:
+				if !l.Refused(n) && l.least > 0 {
+					t.Fatalf("gives up at %d, of which %d are allowed", n, allowed)
+				}
+				return n, true
+			case n > 0:
+				l.Answered(n)
+			}
+			return n, false
+		}
+		for range 100 {
+			ask()
+		}
+		refusals, asked := 0, uint64(0)
+		for range 200 {
+			n, refused := ask()
+			asked += n
+			if refused {
+				refusals++
+			}
+		}
+		if refusals > 30 {
+			t.Fatalf("%d of 200 requests are refused where %d is allowed", refusals, allowed)
+		}
+		if asked < 200*min(allowed, l.most)/2 {
+			t.Fatalf("asks for %d on average where %d is allowed", asked/200, allowed)
+		}
+		if s, told := l.status(); told && s.Refused <= allowed || allowed < l.most/2 && !told {
+			t.Fatalf("status %+v, %t where %d is allowed", s, told, allowed)
+		}
+		allowed = 2 * l.most
+		for range 5000 {
+			ask()
+		}
+		if n := l.Next(); n != l.most {
+			t.Fatalf("asks for %d where nothing is refused, want %d", n, l.most)
+		}
+	})
+}
+
+// TestLimitSettings starts from the settings of a node.
+func TestLimitSettings(t *testing.T) {
+	s := NodeSettings{MaxBatch: 7, MaxRange: 9}
+	for kind, want := range map[Kind]uint64{KindHeaders: 7, KindHeads: 7, KindLogs: 7, KindReceipts: 7, KindCalls: 7, KindRequestCalls: 7, KindRange: 9, KindBlocks: MaxBlocks, KindReceiptsOfBlock: 1} {
+		l := newLimit(kind, s, time.Now)
+		for range 200 {
+			if n := l.Next(); n != want {
+				t.Fatalf("%s: asks for %d, want %d", kind, n, want)
+			}
+			l.Answered(want)
+		}
+		if _, told := l.status(); told {
+			t.Errorf("%s: a setting is shown as a refusal", kind)
+		}
+	}
+}
+
+// TestLimitEdges requests the smallest possible size.
+func TestLimitEdges(t *testing.T) {
+	l := newLimit(KindHeaders, NodeSettings{MaxBatch: 1}, time.Now)
+	if l.Refused(1) || l.Next() != 1 {
+		t.Error("asks for less than one call")
+	}
+	r := newLimit(KindRange, NodeSettings{MaxRange: 1}, time.Now)
+	if r.Refused(1) || r.Next() != 0 {
+		t.Error("asks for a range that was refused, though there is another way")
+	}
+	for n := 2; n < retryRefusedAfter; n++ {
+		if r.Next() != 0 {
+			t.Fatalf("tries again after %d, want %d", n, retryRefusedAfter)
+		}
+	}
+	if r.Next() != 1 {
+		t.Errorf("does not try again after %d", retryRefusedAfter)
+	}
+	r.Answered(1)
+	if r.Next() != 1 {
+		t.Error("does not use what was answered")
+	}
+	r.Fit(0)
+	if r.Next() != 1 {
+		t.Error("fits to nothing")
+	}
+}
+
+// TestCallRate makes two calls a second for two hours, and then one a minute.
+func TestCallRate(t *testing.T) {
+	var r callRate
+	now, calls := time.Unix(1_800_000_000, 0), uint64(0)
+	if got := r.perDay(now, 0); got != 0 {
+		t.Errorf("without a call: %d", got)
+	}
+	pass := func(d, every time.Duration, n uint64) {
+		for end := now.Add(d); now.Before(end); now = now.Add(every) {
+			r.observe(now, calls)
+			calls += n
+		}
+	}
+	pass(30*time.Second, time.Second, 2)
+	if got := r.perDay(now, calls); got != 0 {
+		t.Errorf("after half a minute: %d", got)
+	}
+	pass(2*time.Hour, time.Second, 2)
+	if got := r.perDay(now, calls); got < 172_000 || got > 173_600 {
+		t.Errorf("with two calls a second: %d a day", got)
+	}
+	pass(2*time.Hour, time.Minute, 1)
+	if got := r.perDay(now, calls); got < 1400 || got > 1480 {
+		t.Errorf("with a call a minute: %d a day", got)
+	}
+	if got := r.perDay(now.Add(-5*time.Hour), calls); got != 0 {
+		t.Errorf("with a clock that was set back: %d", got)
 	}
 }

@@ -1,9 +1,12 @@
 package indexer
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,7 +14,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
@@ -187,3 +195,246 @@ type broken string
 
 func (s *stage) Fatal(args ...any)                 { panic(broken(fmt.Sprint(args...))) }
 func (s *stage) Fatalf(format string, args ...any) { panic(broken(fmt.Sprintf(format, args...))) }
+
+// checkLedger compares a ledger that read the whole chain with the canonical chain.
+func checkLedger(t testingT, c *chaintest.Chain, m *memory, depth uint64) {
+	t.Helper()
+	blocks := c.Blocks()
+	head := uint64(len(blocks) - 1)
+	if m.cursor.Indexed.Number != head || m.cursor.Confirmed.Number != head-min(head, depth) {
+		t.Fatalf("read up to %d and final up to %d, want %d and %d blocks less", m.cursor.Indexed.Number, m.cursor.Confirmed.Number, head, depth)
+	}
+	expected := map[string]bool{}
+	for _, b := range blocks {
+		index := 0
+		for _, tx := range b.Txs {
+			for ordinal, l := range tx.Logs {
+				at := index
+				index++
+				from, to := invoice.Address(l.Topics[1][12:]), invoice.Address(l.Topics[2][12:])
+				amount := invoice.AmountFromBytes([32]byte(l.Data))
+				if invoice.Address(l.Address) != token || (from != merchant && to != merchant) || amount.IsZero() {
+					continue
+				}
+				id := invoice.TransferID(invoice.PrefixPayment, testChain.Key, invoice.Hash(tx.Hash), ordinal)
+				expected[id] = true
+				status := invoice.Pending
+				if b.Number+depth <= head {
+					status = invoice.Confirmed
+				}
+				want := record{Status: status, Transfer: invoice.Transfer{
+					Position: invoice.Position{BlockNumber: b.Number, BlockHash: invoice.Hash(b.Hash), BlockTime: invoice.Unix(b.Time), LogIndex: at},
+					ChainKey: testChain.Key, TxHash: invoice.Hash(tx.Hash), Ordinal: ordinal, Token: token, Currency: "USDC",
+					From: from, To: to, Amount: amount,
+				}}
+				if got, ok := m.records[id]; !ok {
+					t.Fatalf("missed: transfer %d of transaction %s in block %d", ordinal, tx.Hash, b.Number)
+				} else if got != want {
+					t.Fatalf("recorded %+v\nwant %+v", got, want)
+				}
+			}
+		}
+	}
+	for id, r := range m.records {
+		if !expected[id] && r.Status != invoice.Orphaned {
+			t.Fatalf("false: %+v is not on the chain", r)
+		}
+	}
+}
+
+// both is a testing.TB that cleans up when the rapid test ends.
+type both struct {
+	testing.TB
+	rt *rapid.T
+}
+
+func (b both) Cleanup(f func()) { b.rt.Cleanup(f) }
+
+// errInjected is the error of a failing ledger.
+var errInjected = errors.New("the database is gone")
+
+// faultyLedger is the real ledger on a database that can fail before a transaction, or lose
+// the response of a commit. It checks every block that an indexer reports as final.
+type faultyLedger struct {
+	Ledger
+	judge   func(final invoice.Header)
+	gap     func() // called when indexing starts above a gap
+	skipped func() // called when blocks are read without some of their transactions
+
+	mu    sync.Mutex
+	fails int  // the nth change from now on fails; 0 to fail no change
+	after bool // the failing change is committed
+}
+
+// failAtRandom makes the nth change from now on fail.
+func (l *faultyLedger) failAtRandom(nth int, after bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails, l.after = nth, after
+}
+
+// change makes a change of the ledger, which may fail.
+func (l *faultyLedger) change(do func() error) error {
+	l.mu.Lock()
+	fails := l.fails == 1
+	l.fails = max(0, l.fails-1)
+	after := l.after
+	l.mu.Unlock()
+	if fails && !after {
+		return errInjected
+	}
+	if err := do(); err != nil || !fails {
+		return err
+	}
+	return errInjected
+}
+
+func (l *faultyLedger) lookForUnread(blocks []ledger.Block) {
+	if slices.ContainsFunc(blocks, func(b ledger.Block) bool { return len(b.Unread) > 0 }) {
+		l.skipped()
+	}
+}
+
+func (l *faultyLedger) Start(ctx context.Context, key string, at invoice.Header, from uint64) error {
+	l.judge(at)
+	if from <= at.Number {
+		l.gap()
+	}
+	return l.change(func() error { return l.Ledger.Start(ctx, key, at, from) })
+}
+
+func (l *faultyLedger) Observe(ctx context.Context, key string, blocks []ledger.Block) error {
+	l.lookForUnread(blocks)
+	return l.change(func() error { return l.Ledger.Observe(ctx, key, blocks) })
+}
+
+func (l *faultyLedger) Rollback(ctx context.Context, key string, to invoice.Header) error {
+	return l.change(func() error { return l.Ledger.Rollback(ctx, key, to) })
+}
+
+func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
+	err = l.change(func() error {
+		more, err = l.Ledger.Confirm(ctx, key, line, revision, unfinal)
+		if err == nil {
+			l.judge(line)
+		}
+		return err
+	})
+	return more, err
+}
+
+func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []ledger.Block, through invoice.Header) error {
+	l.lookForUnread(blocks)
+	return l.change(func() error {
+		err := l.Ledger.Fill(ctx, key, next, blocks, through)
+		if err == nil {
+			l.judge(through)
+		}
+		return err
+	})
+}
+
+func (l *faultyLedger) Halt(ctx context.Context, key, reason string) error {
+	return l.change(func() error { return l.Ledger.Halt(ctx, key, reason) })
+}
+
+// compareReturned checks how much of the order's timely payments was sent back while the invoice was open, according to
+// the ledger. Refunds in blocks that were read before the invoice was paid or expired count; refunds that were made
+// afterwards do not. Whether the ones in between count depends on when the blocks were read. A refund that a reorg
+// dropped may count.
+func (v *oracle) compareReturned(o *order, got invoice.Invoice) {
+	ended := v.endOf(o, got)
+	for _, m := range v.paid[o] {
+		if b, _ := v.blockOf(m.of); b.Time > o.ExpiresAt.Unix() {
+			continue // it does not count
+		}
+		var least, most uint64
+		for _, r := range v.refundsOf(m) {
+			b, _, must := v.mayRefund(r)
+			if len(r.of.at) > 0 && !r.afterEnd {
+				most += r.amount
+			}
+			if must && b.Number <= ended && !v.wasPaidBelow(o, m, b) {
+				least += r.amount
+			}
+		}
+		if sum := v.returned(m); sum < least || sum > most {
+			v.report(misread, "of payment %s of %d of invoice %s, which is %s, %d was sent back, want %d to %d",
+				v.id(invoice.PrefixPayment, m), m.amount, o.ID, got.Status, sum, least, most)
+		}
+	}
+}
+
+// wasPaidBelow reports whether the order was paid below a block, by the order of the chain, although transactions were
+// read in another order. Then a refund of a payment in that block is one of a paid invoice.
+func (v *oracle) wasPaidBelow(o *order, paid *move, block *chaintest.Block) bool {
+	var sum uint64
+	for _, m := range v.paid[o] {
+		if b, _ := v.blockOf(m.of); b.Number < block.Number && b.Time <= o.ExpiresAt.Unix() {
+			if sum += m.amount; m != paid {
+				sum -= v.returned(m)
+			}
+		}
+	}
+	return v.skipped && sum >= o.enough
+}
+
+// endOf returns a block that was read before the invoice was paid or expired. It is the block of the
+// payment that completed it, or the first one after its expiresAt.
+func (v *oracle) endOf(o *order, got invoice.Invoice) uint64 {
+	switch got.Status {
+	case invoice.Paid:
+		for _, m := range v.paid[o] {
+			if got.SettledTx == invoice.Hash(m.of.tx.Hash) {
+				b, _ := v.blockOf(m.of)
+				return b.Number
+			}
+		}
+		return 0
+	case invoice.Expired:
+		i := slices.IndexFunc(v.blocks, func(b *chaintest.Block) bool { return b.Time > o.ExpiresAt.Unix() })
+		return v.blocks[max(i, 0)].Number
+	default:
+		return math.MaxUint64
+	}
+}
+
+// refundsOf returns the transfers that refund a payment, on the chain or not.
+func (v *oracle) refundsOf(paid *move) (refunds []*move) {
+	for _, d := range v.actions {
+		for _, m := range d.moves {
+			if m.back == paid {
+				refunds = append(refunds, m)
+			}
+		}
+	}
+	return refunds
+}
+
+// returned returns how much of a payment the ledger does not count because it was sent back.
+func (v *oracle) returned(m *move) uint64 {
+	return small(v.payments[v.id(invoice.PrefixPayment, m)].Returned)
+}
+
+// wasDropped reports whether a reorg has dropped a refund of a payment of the order. The refund's amount did not count,
+// and may count now.
+func (v *oracle) wasDropped(o *order) bool {
+	return slices.ContainsFunc(v.paid[o], func(m *move) bool {
+		return slices.ContainsFunc(v.refundsOf(m), func(r *move) bool {
+			return slices.ContainsFunc(r.of.at, func(b *chaintest.Block) bool { return v.blocks[min(b.Number, uint64(len(v.blocks)-1))] != b })
+		})
+	})
+}
+
+// mayRefund returns the block of a refund, or nil, and whether the refund may and must be recognized. A refund that is
+// mined before its payment is recognized if both are read together, or read again. Once recognized it stays, even if a
+// reorg drops its payment.
+func (v *oracle) mayRefund(m *move) (b *chaintest.Block, may, must bool) {
+	b, _ = v.blockOf(m.of)
+	paid := v.payments[v.id(invoice.PrefixPayment, m.back)]
+	final := paid.Status == invoice.Confirmed
+	may = b != nil && (final || paid.Status == invoice.Orphaned && v.wereTogether(m, m.back))
+	must = may && final && !v.gapped && !v.partial &&
+		(paid.BlockNumber < b.Number || paid.BlockNumber == b.Number && v.isBefore(m.back, m, b))
+	return b, may, must
+}

@@ -1,17 +1,25 @@
 package ledger_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -240,4 +248,252 @@ func TestCreateAfterLostRows(t *testing.T) {
 			t.Errorf("the address is watched: %v, %v", watched, err)
 		}
 	})
+}
+
+// TestInvoiceQuota uses up a merchant's quota of invoices. Other merchants can still make invoices,
+// and so can this one after the operator raised the quota. The operator's invoices are not refused.
+func TestInvoiceQuota(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		quota := func(n int64) {
+			t.Helper()
+			expect.OK(t, w.db.store.Update(t.Context(), func(tx *db.Tx) error { return access.SetQuotas(t.Context(), tx, w.merchant, 0, n) }))
+		}
+		count := func() {
+			t.Helper()
+			expect.OK(t, w.CountInvoices(t.Context()))
+		}
+		create := func(byMerchant bool, key string) error {
+			_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key, Scope: w.merchant}, Draft: w.draft(), ByMerchant: byMerchant})
+			return err
+		}
+		const most = 3
+		quota(most)
+		count()
+		for range most {
+			if err := create(true, "first"); err != nil { // the second and third repeat it
+				t.Fatal(err)
+			}
+		}
+		for n := range most {
+			count()
+			if err := create(true, ""); err != nil && n < most-1 {
+				t.Fatalf("invoice %d of %d: %v", n+2, most, err)
+			}
+		}
+		count()
+		exceeded := (*limits.ExceededError)(nil)
+		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != access.InvoiceQuotaName {
+			t.Errorf("beyond the quota: %v", err)
+		}
+		if err := create(true, "first"); err != nil {
+			t.Errorf("a repeated request: %v", err)
+		}
+		if err := create(false, ""); err != nil {
+			t.Errorf("the operator's: %v", err)
+		}
+		quota(most + 2)
+		count()
+		if err := create(true, ""); err != nil {
+			t.Errorf("after the quota was raised: %v", err)
+		}
+	})
+}
+
+// TestBlockBeforePurchase reads a block, or accepts another request, between the check of a purchase's authorization
+// and the creation of its invoice. The purchase is refused and does not leave an invoice.
+func TestBlockBeforePurchase(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(w *world, a invoice.Authorization)
+		want      invoice.Refusal
+	}{
+		"nothing": {func(*world, invoice.Authorization) {}, ""},
+		"the transfer by somebody else": {func(w *world, a invoice.Authorization) {
+			w.mine(start+1, w.transferOf(a))
+		}, invoice.RefusedNonceUsed},
+		"the last of the budget": {func(w *world, _ invoice.Authorization) {
+			other := w.create()
+			_, err := w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce")))
+			w.must(err)
+		}, invoice.RefusedBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				checker := w.gasless(ledger.AuthorizationBudget{PerMerchant: 9, PerPayer: 9, PerDay: 1})
+				w.create() // has the address watched
+				draft := w.draft()
+				a := invoice.Authorization{
+					From: payer, To: draft.Merchant, Value: draft.Amount, ValidAfter: invoice.Unix(0),
+					ValidBefore: invoice.Unix(w.seconds.Load() + 600), Nonce: w.hash("nonce"), Signature: []byte{1, 2, 3},
+				}
+				key := ledger.AuthorizationKey{ChainKey: w.chainKey, Token: usdc, Authorizer: a.From, Nonce: a.Nonce}
+				checker.meanwhile = func() { test.meanwhile(w, a) }
+				made, err := w.Purchase(t.Context(), ledger.Purchase{
+					Draft: draft, Authorization: a,
+					Settlement: ledger.X402Settlement{AuthorizationKey: key, MerchantID: w.merchant, Resource: "https://api.shop.example/1", CreatedAt: at(w.seconds.Load())},
+				})
+				settled, settlementErr := ledger.NewReader(w.db.store).X402Settlement(t.Context(), key)
+				if test.want == "" {
+					w.must(errors.Join(err, settlementErr))
+					if settled.InvoiceID != made.InvoiceID || w.invoice(made.InvoiceID).Status != invoice.Open {
+						t.Errorf("accepted: %+v, settled: %+v", made, settled)
+					}
+					return
+				}
+				wantRefused(t, err, test.want)
+				if !errors.Is(settlementErr, db.ErrNotFound) {
+					t.Errorf("its settlement is %+v, %v", settled, settlementErr)
+				}
+				if _, err := ledger.NewReader(w.db.store).AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, db.ErrNotFound) {
+					t.Errorf("the nonce is bound: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestCreatesWhileTheDatabaseIsHeld blocks creates from another session: on PostgreSQL by the lock of events, on SQLite
+// as the file's only writer. Each of many creates ends in time. One that waited too long for its transaction was not
+// created, and the same key creates one invoice, whatever the result of the first try.
+func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		const creates, timeout = 500, 10 * time.Second // a request's
+		w := d.world(t)
+		w.create() // it prepares the statements, and claims the address
+		repeat := ledger.CreateRequest{Once: ledger.Once{Key: "made-before", Scope: w.merchant}, Draft: w.draft()}
+		made, err := w.Create(t.Context(), repeat)
+		w.must(err)
+		release := d.hold(t)
+		requests, errs := make([]ledger.CreateRequest, creates), make([]error, creates)
+		began := time.Now()
+		var group sync.WaitGroup
+		for i := range creates {
+			d := w.draft()
+			d.Amount = invoice.NewAmount(uint64(2_000_000 + 1000*i))
+			requests[i] = ledger.CreateRequest{Once: ledger.Once{Scope: w.merchant}, Draft: d}
+			if i%2 == 0 {
+				requests[i].Key = fmt.Sprint("order-", i)
+			}
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				_, errs[i] = w.Create(ctx, requests[i])
+			})
+		}
+		group.Go(func() {
+			clock.Sleep(t.Context(), time.Second, nil) // until the transactions have taken the creates that they hold
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			if inv, err := w.Create(ctx, repeat); err != nil || inv.ID != made.ID {
+				t.Errorf("a repeat got %q, %v; want %q", inv.ID, err, made.ID)
+			}
+		})
+		group.Wait()
+		if took := time.Since(began); took > timeout+5*time.Second {
+			t.Errorf("the creates took %v", took)
+		}
+		release()
+		again := time.Now()
+		w.create() // behind the transaction in progress
+		if took := time.Since(again); took > ledger.CreateWait {
+			t.Errorf("a create took %v once the database was free", took)
+		}
+		withdrawn := 0
+		for i, err := range errs {
+			n := d.invoicesOf(t, w, requests[i])
+			switch {
+			case errors.Is(err, ledger.ErrCreatesWait):
+				withdrawn++
+				if n != 0 {
+					t.Errorf("create %d was refused, and made %d invoices", i, n)
+				}
+			case err == nil && n != 1, n > 1:
+				t.Errorf("create %d made %d invoices and returned %v", i, n, err)
+			case err != nil && !db.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("create %d: %v, want an error that asks to try again", i, err)
+			}
+		}
+		if withdrawn < creates/2 {
+			t.Errorf("%d of %d creates were refused before their transaction, want most", withdrawn, creates)
+		}
+		for i := 0; i < creates; i += 2 {
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), requests[i]); err != nil {
+					t.Errorf("create %d with its key again: %v", i, err)
+				} else if n := d.invoicesOf(t, w, requests[i]); n != 1 {
+					t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// TestGiveWay checks that low-priority work waits until no create waits, for its time at most.
+func TestGiveWay(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		w.create()
+		w.GiveWay(t.Context(), time.Hour) // until the transaction is over
+		if w.GiveWay(t.Context(), time.Hour) {
+			t.Error("it gave way, and no create waited")
+		}
+		release := d.hold(t)
+		made := make(chan error, 1)
+		go func() {
+			_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Scope: w.merchant}, Draft: w.draft()})
+			made <- err
+		}()
+		const most = 10 * time.Millisecond
+		var waited time.Duration
+		for tries := 0; waited == 0; tries++ {
+			if began := time.Now(); w.GiveWay(t.Context(), most) {
+				waited = time.Since(began)
+			} else if clock.Sleep(t.Context(), time.Millisecond, nil); tries == 5000 {
+				t.Fatal("no create waits while the database is held")
+			}
+		}
+		if waited < most {
+			t.Errorf("it gave way for %v, and a create still waited; want %v", waited, most)
+		}
+		gave := make(chan bool, 1)
+		go func() { gave <- w.GiveWay(t.Context(), time.Hour) }()
+		release()
+		if err := <-made; err != nil {
+			t.Errorf("create: %v", err)
+		}
+		<-gave
+	})
+}
+
+// hold blocks creates from a separate session, until release is called.
+func (d *database) hold(t *testing.T) (release func()) {
+	t.Helper()
+	statement := "UPDATE chains SET halted = halted"
+	if strings.HasSuffix(t.Name(), "postgres") {
+		statement = "SELECT pg_advisory_xact_lock(1903520116)" // the lock of events
+	}
+	session, err := d.sql.Conn(t.Context())
+	if err == nil {
+		_, err = session.ExecContext(t.Context(), "BEGIN")
+	}
+	if err == nil {
+		_, err = session.ExecContext(t.Context(), statement)
+	}
+	expect.OK(t, err)
+	return func() {
+		if _, err := session.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		expect.NoError(t, session.Close())
+	}
+}
+
+// invoicesOf counts the invoices of a create with a unique amount.
+func (d *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n int) {
+	t.Helper()
+	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)
+	expect.OK(t, d.sql.QueryRowContext(t.Context(), query).Scan(&n))
+	return n
 }

@@ -2,21 +2,29 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -243,4 +251,250 @@ func TestSignInLinks(t *testing.T) {
 		_, _, err = owner.CreateSignInLink(t.Context(), gone.ID)
 		wantCode(t, "revoked", err, http.StatusConflict, apitypes.CodeKeyNotActive)
 	})
+}
+
+// newMerchantAPI returns the API with merchants in a database, and a function that sends
+// requests on behalf of a principal.
+func newMerchantAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
+	t.Helper()
+	store := dbtest.Open(t, dbtest.SQLite(t))
+	manager := access.NewMerchants(access.MerchantConfig{
+		Store: store, Configured: map[string]access.MerchantSettings{"shop": {Merchant: invoice.Merchant{Tolerance: invoice.Tolerance{BasisPoints: 50}}}},
+		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: testClock,
+	})
+	rest := api.New(api.Config{Reader: api.NewReader(store), Merchants: manager, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
+		t.Helper()
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rest.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), by)))
+		})
+		answer := do(apitest.Check(t, h), method, path, body, header...)
+		return answer.Code, answer.Body.String()
+	}
+}
+
+func TestMerchants(t *testing.T) {
+	send := newMerchantAPI(t)
+	operator := access.Open()
+	acme := access.Principal{KeyID: "key_1", MerchantID: "acme", Scopes: access.Admin}
+	const (
+		home = "0x0100000000000000000000000000000000000000"
+		bank = "0x0200000000000000000000000000000000000000"
+	)
+	list := func(addresses ...string) string {
+		var all []apitypes.AllowedAddress
+		for _, a := range addresses {
+			all = append(all, apitypes.AllowedAddress{ChainKey: "base", Address: a})
+		}
+		text, err := json.Marshal(apitypes.UpdateMerchantRequest{AllowedAddresses: all})
+		expect.OK(t, err)
+		return string(text)
+	}
+	for _, c := range []struct {
+		what         string
+		by           access.Principal
+		method, path string
+		body         string
+		status       int
+		want         string // in the response
+	}{
+		{"create", operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme","tolerance":"0.5%","defaultAddresses":{"base":"` + home + `"}}`, 201,
+			`"id":"acme","source":"database","name":"Acme","tolerance":"0.5%","defaultAddresses":{"base":"` + home + `"},"allowedAddresses":[]`},
+		{"fetch what it has stored", acme, "GET", "/api/merchants/acme", "", 200, `"storage":{"auditBytes":0,"auditQuota":1073741824,"invoices":0,"invoiceQuota":10000000}`},
+		{"create twice", operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme"}`, 409, "merchant_exists"},
+		{"create a configured one", operator, "POST", "/api/merchants", `{"id":"shop","name":"Shop"}`, 409, "configured_merchant"},
+		{"create by a merchant", acme, "POST", "/api/merchants", `{"id":"beta","name":"Beta"}`, 403, "forbidden"},
+		{"create without a name", operator, "POST", "/api/merchants", `{"id":"beta"}`, 400, `"field":"name"`},
+		{"create without an id", operator, "POST", "/api/merchants", `{"name":"Beta"}`, 400, `"field":"id"`},
+		{"a bad id", operator, "POST", "/api/merchants", `{"id":"a b","name":"Beta"}`, 400, `"field":"id"`},
+		{"list", operator, "GET", "/api/merchants", "", 200, `{"id":"shop","source":"config","tolerance":"0.5%"`},
+		{"list its own", acme, "GET", "/api/merchants", "", 200, `{"merchants":[{"id":"acme"`},
+		{"read its own", acme, "GET", "/api/merchants/acme", "", 200, `"name":"Acme"`},
+		{"read another's", acme, "GET", "/api/merchants/shop", "", 404, "not_found"},
+		{"read none", operator, "GET", "/api/merchants/zeta", "", 404, "not_found"},
+		{"first list", acme, "PATCH", "/api/merchants/acme", list(home), 200, `"allowedAddresses":[{"chainKey":"base","address":"` + home + `"}]`},
+		{"next list", acme, "PATCH", "/api/merchants/acme", list(home, bank), 200, `"effectiveAt":1764086400`},
+		{"without the default", acme, "PATCH", "/api/merchants/acme", list(bank), 400, `"field":"allowedAddresses"`},
+		{"empty", acme, "PATCH", "/api/merchants/acme", `{"allowedAddresses":[]}`, 400, `"field":"allowedAddresses"`},
+		{"null", acme, "PATCH", "/api/merchants/acme", `{"allowedAddresses":null}`, 400, `"field":"allowedAddresses"`},
+		{"at once", acme, "PATCH", "/api/merchants/acme", `{"allowedAddresses":[{"chainKey":"base","address":"` + home + `"}],"immediately":true}`, 403, "forbidden"},
+		{"its rules", acme, "PATCH", "/api/merchants/acme", `{"tolerance":"1%"}`, 403, "forbidden"},
+		{"its name", acme, "PATCH", "/api/merchants/acme", `{"name":"Bank"}`, 200, `"name":"Bank"`},
+		{"the name", operator, "PATCH", "/api/merchants/acme", `{"name":"Acme Ltd","color":"#AABBCC"}`, 200, `"name":"Acme Ltd","color":"#aabbcc"`},
+		{"a bad address", operator, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{"base":"0x1"}}`, 400, `"field":"defaultAddresses.base"`},
+		{"no default addresses, by a merchant", acme, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{}}`, 200, `"pendingDefaultAddresses":{"addresses":{},"effectiveAt":1764086400}`},
+		{"no default addresses", operator, "PATCH", "/api/merchants/acme", `{"defaultAddresses":{}}`, 200, `"defaultAddresses":{},"allowedAddresses"`},
+		{"another chain", operator, "PATCH", "/api/merchants/acme", `{"allowedAddresses":[{"chainKey":"moon","address":"` + home + `"}]}`, 400, `"field":"allowedAddresses[0].chainKey"`},
+		{"a configured one", operator, "PATCH", "/api/merchants/shop", `{"name":"Shop"}`, 409, "configured_merchant"},
+		{"another's", acme, "PATCH", "/api/merchants/shop", list(home), 404, "not_found"},
+	} {
+		status, body := send(c.by, c.method, c.path, c.body, "Content-Type", "application/json")
+		if status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.what, status, body, c.status, c.want)
+		}
+	}
+}
+
+func TestMerchantLogo(t *testing.T) {
+	send := newMerchantAPI(t)
+	operator := access.Open()
+	send(operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme"}`)
+	var logo bytes.Buffer
+	expect.OK(t, png.Encode(&logo, image.NewGray(image.Rect(0, 0, 30, 20))))
+	for _, c := range []struct {
+		what         string
+		method, path string
+		body         string
+		status       int
+		want         string
+	}{
+		{"set", "PUT", "/api/merchants/acme/logo", logo.String(), 200, `"width":30,"height":20`},
+		{"read", "GET", "/api/merchants/acme/logo", "", 200, "\x89PNG"},
+		{"svg", "PUT", "/api/merchants/acme/logo", "<svg/>", 400, `"field":"logo"`},
+		{"too large", "PUT", "/api/merchants/acme/logo", strings.Repeat("x", access.MaxLogoBytes+1), 413, "body_too_large"},
+		{"of none", "PUT", "/api/merchants/zeta/logo", logo.String(), 404, "not_found"},
+		{"of a configured one", "PUT", "/api/merchants/shop/logo", logo.String(), 409, "configured_merchant"},
+		{"drop", "DELETE", "/api/merchants/acme/logo", "", 204, ""},
+		{"drop again", "DELETE", "/api/merchants/acme/logo", "", 204, ""},
+		{"read none", "GET", "/api/merchants/acme/logo", "", 404, "not_found"},
+	} {
+		status, body := send(operator, c.method, c.path, c.body, "Content-Type", "image/png")
+		if status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.what, status, body, c.status, c.want)
+		}
+	}
+}
+
+func (b *backend) MerchantStorage(ctx context.Context, merchantID string) (access.Storage, error) {
+	return access.Storage{MerchantID: merchantID, AuditBytes: 7, AuditQuota: 1 << 30, Invoices: 3, InvoiceQuota: 5}, b.fail(ctx)
+}
+
+func (b *backend) Requests(ctx context.Context, f access.RequestFilter) ([]access.LoggedRequest, error) {
+	return newest(b.logged, f.Limit, func(e access.LoggedRequest) bool {
+		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.KeyID == "" || f.KeyID == e.KeyID) &&
+			(f.Status != access.Failed || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
+	}), b.fail(ctx)
+}
+
+// TestListRequests lists requests by their filters and page by page.
+func TestListRequests(t *testing.T) {
+	b := new(backend)
+	for i := range 6 {
+		b.logged = append(b.logged, access.LoggedRequest{
+			ID: "log_" + number(i), At: time.Unix(now+int64(i), 5e8), MerchantID: []string{"acme", "bean", ""}[i%3], KeyID: []string{"key_a", "key_b"}[i%2], Method: "POST",
+			Route: "/api/invoices", Path: "/api/invoices", Status: []int{201, 400}[i%2], Duration: 1500 * time.Microsecond, Client: "192.0.2.1", RequestID: "req_1",
+		})
+	}
+	given := false
+	b.logged[5].Code, b.logged[5].Detail, b.logged[5].Idempotent = "invalid_field", "amount <b>.", &given
+	h := newAPI(t, b)
+	list := func(query string) (page apitypes.RequestList) {
+		t.Helper()
+		answer := do(h, "GET", "/api/requests"+query, "")
+		if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil || answer.Code != 200 {
+			t.Fatalf("%s: %d %s", query, answer.Code, answer.Body)
+		}
+		return page
+	}
+	for query, want := range map[string][]int{
+		"": {5, 4, 3, 2, 1, 0}, "?merchantId=acme": {3, 0}, "?keyId=key_b": {5, 3, 1}, "?status=failed&merchantId=bean": {1}, "?merchantId=a%20b": {}, "?keyId=nobody": {},
+	} {
+		got := []int{}
+		for _, r := range list(query).Requests {
+			got = append(got, int(r.At-now))
+		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s", query)
+	}
+	first := list("?limit=2")
+	want := apitypes.LoggedRequest{
+		ID: b.logged[5].ID, At: now + 5, KeyID: "key_b", Method: "POST", Route: "/api/invoices", Path: "/api/invoices", Status: 400, Code: "invalid_field",
+		Detail: "amount <b>.", DurationMs: 1, Client: "192.0.2.1", RequestID: "req_1", IdempotencyKey: &given,
+	}
+	if diff := cmp.Diff(want, first.Requests[0]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if next := list("?limit=2&cursor=" + first.NextCursor); len(next.Requests) != 2 || next.Requests[0].ID != b.logged[3].ID {
+		t.Errorf("the second page is %+v", next)
+	}
+	for query, field := range map[string]string{"keyId=": "keyId", "keyId=%00": "keyId", "limit=0": "limit", "cursor=x": "cursor"} {
+		wantProblem(t, do(h, "GET", "/api/requests?"+query, ""), 400, "invalid_field", field)
+	}
+	wantProblem(t, do(h, "GET", fmt.Sprintf("/api/requests?status=%d", 400), ""), 400, "invalid_status", "")
+}
+
+func (b *backend) AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error) {
+	return newest(b.audit, f.Limit, func(e access.Entry) bool {
+		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Action == "" || f.Action == e.Action) &&
+			!e.At.Before(f.Since) && (f.Before == 0 || e.Seq < f.Before)
+	}), b.fail(ctx)
+}
+
+// newAuditBackend returns a backend with n entries of two merchants and the operator.
+func newAuditBackend(n int) *backend {
+	b := new(backend)
+	var head access.Head
+	for i := range n {
+		e := access.Entry{
+			At: time.Unix(now+int64(i), 0), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1", RequestID: "req_1"},
+			MerchantID: []string{"acme", "bean", ""}[i%3], Action: []access.Action{access.ActionEndpointUpdate, access.ActionKeyCreate}[i%2],
+			Object: fmt.Sprint("object", i), After: `{"text":"\u003cb\u003e"}`,
+		}.Following(head)
+		head = access.Head{Seq: e.Seq, Hash: e.Hash}
+		b.audit = append(b.audit, e)
+	}
+	return b
+}
+
+func TestListAudit(t *testing.T) {
+	b := newAuditBackend(7)
+	h := newAPI(t, b)
+	for query, want := range map[string][]int64{
+		"":                           {7, 6, 5, 4, 3, 2, 1},
+		"?merchantId=acme":           {7, 4, 1},
+		"?merchantId=nobody":         {},
+		"?merchantId=a%20b":          {},
+		"?action=key.create":         {6, 4, 2},
+		"?action=%C3%A9":             {},
+		fmt.Sprint("?since=", now+4): {7, 6, 5},
+		fmt.Sprint("?since=", now+1, "&merchantId=bean&action=key.create"): {2},
+	} {
+		var got []int64
+		for cursor := ""; ; {
+			separator := "?"
+			if query != "" {
+				separator = "&"
+			}
+			answer := do(h, "GET", "/api/audit"+query+separator+"limit=2&cursor="+url.QueryEscape(cursor), "")
+			if cursor == "" {
+				answer = do(h, "GET", "/api/audit"+query+separator+"limit=2", "")
+			}
+			var page apitypes.AuditList
+			if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil || answer.Code != 200 {
+				t.Fatalf("%s: %d %s", query, answer.Code, answer.Body)
+			}
+			for _, e := range page.Entries {
+				got = append(got, e.Seq)
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				break
+			}
+		}
+		expect.NoDiff(t, cmp.Diff(want, append([]int64{}, got...)), "%s", query)
+	}
+	var page apitypes.AuditList
+	expect.OK(t, json.Unmarshal(do(h, "GET", "/api/audit?limit=1", "").Body.Bytes(), &page))
+	e := b.audit[6]
+	want := apitypes.AuditEntry{
+		Seq: 7, At: now + 6, Actor: "key_1", Client: "192.0.2.1", RequestID: "req_1", MerchantID: "acme", Action: "endpoint.update",
+		Object: "object6", After: e.After, PrevHash: b.audit[5].Hash.String(), Hash: e.Hash.String(),
+	}
+	if diff := cmp.Diff(want, page.Entries[0]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for query, field := range map[string]string{
+		"since=-1": "since", "since=01": "since", "since=x": "since", "since=1&since=2": "since", "since=9223372036854775808": "since",
+		"action=a&action=b": "action", "limit=0": "limit", "cursor=x": "cursor",
+	} {
+		wantProblem(t, do(h, "GET", "/api/audit?"+query, ""), 400, "invalid_field", field)
+	}
 }

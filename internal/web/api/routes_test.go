@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
+	"github.com/quittance/quittance/webhook"
 )
 
 func TestHead(t *testing.T) {
@@ -63,55 +64,19 @@ func TestHeaders(t *testing.T) {
 // Internal errors are logged, and hidden from the client.
 func TestInternalErrorsAreHidden(t *testing.T) {
 	const inside = "no route to db-7.internal"
-	requests := map[string]func(h http.Handler) *httptest.ResponseRecorder{
-		"create":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/invoices", request()) },
-		"get":      func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices/inv_1", "") },
-		"list":     func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices", "") },
-		"claims":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/claims", "") },
-		"payments": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments", "") },
-		"payment":  func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments/pay_1", "") },
-		"attribute": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/payments/pay_1/attribution", `{"invoiceId":"inv_1","by":"maria"}`)
-		},
-		"prepare refund": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/payments/pay_1/refunds", `{}`)
-		},
-		"refunds":       func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds", "") },
-		"refund":        func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds/ref_1", "") },
-		"cancel refund": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/refunds/ref_1/cancel", "") },
-		"approve refund": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/refunds/ref_1/approve", `{"to":"0x00000000000000000000000000000000000000AA"}`)
-		},
-		"events":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events", "") },
-		"catch up": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events?after=end", "") },
-		"event":    func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events/evt_1", "") },
-		"redeliver": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/events/evt_1/redeliver", "")
-		},
-		"redeliver many": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/events/redeliver", `{"failedOnly":true}`)
-		},
-		"webhook": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "GET", "/api/merchants/acme/webhook", "")
-		},
-		"put webhook": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "PUT", "/api/merchants/acme/webhook", `{"url":"https://acme.example/"}`)
-		},
-		"ping": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/merchants/acme/webhook/ping", "")
-		},
-		"stage": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/merchants/acme/webhook/secret", "")
-		},
-		"unstage": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "DELETE", "/api/merchants/acme/webhook/secret", "")
-		},
-		"promote": func(h http.Handler) *httptest.ResponseRecorder {
-			return do(h, "POST", "/api/merchants/acme/webhook/secret/promote", "")
-		},
-		"notice": func(h http.Handler) *httptest.ResponseRecorder { return notify(h, goodNotice) },
+	requests := map[string]string{ // with their bodies
+		"POST /api/invoices": request(), "GET /api/invoices/inv_1": "", "GET /api/invoices": "", "GET /api/claims": "",
+		"GET /api/payments": "", "GET /api/payments/pay_1": "", "POST /api/payments/pay_1/attribution": `{"invoiceId":"inv_1","by":"maria"}`,
+		"POST /api/payments/pay_1/refunds": `{}`, "GET /api/refunds": "", "GET /api/refunds/ref_1": "", "POST /api/refunds/ref_1/cancel": "",
+		"POST /api/refunds/ref_1/approve": `{"to":"0x00000000000000000000000000000000000000AA"}`,
+		"GET /api/events":                 "", "GET /api/events?after=end": "", "GET /api/events/evt_1": "", "POST /api/events/evt_1/redeliver": "",
+		"POST /api/events/redeliver": `{"failedOnly":true}`, "GET /api/merchants/acme/webhook": "",
+		"PUT /api/merchants/acme/webhook": `{"url":"https://acme.example/"}`, "POST /api/merchants/acme/webhook/ping": "",
+		"POST /api/merchants/acme/webhook/secret": "", "DELETE /api/merchants/acme/webhook/secret": "",
+		"POST /api/merchants/acme/webhook/secret/promote": "", "POST /api/webhooks/circle": goodNotice,
 	}
-	for name, send := range requests {
+	for name, body := range requests {
+		method, path, _ := strings.Cut(name, " ")
 		for kind, test := range map[string]struct {
 			backend *backend
 			status  int
@@ -124,7 +89,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				var log bytes.Buffer
-				w := send(newLoggedAPI(t, test.backend, &log))
+				w := do(newLoggedAPI(t, test.backend, &log), method, path, body, webhook.HeaderProviderSignature, webhook.Sign(secret, testClock(), []byte(body)))
 				wantProblem(t, w, test.status, test.code, "")
 				if strings.Contains(w.Body.String(), "db-7") {
 					t.Errorf("answered %s", w.Body)

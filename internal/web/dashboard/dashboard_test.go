@@ -2,15 +2,24 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"html/template"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +33,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/testdeps"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -344,4 +355,239 @@ func TestStreamsAreShared(t *testing.T) {
 	if n := len(open("acme")); n < MaxStreams/4 {
 		t.Errorf("after it closed its streams, the merchant gets %d", n)
 	}
+}
+
+// forms returns the plural forms of each text of a file by name, with "other" for the usual form.
+func forms(t *testing.T, file string) map[string]map[string]string {
+	t.Helper()
+	body, err := textFiles.ReadFile(file)
+	expect.OK(t, err)
+	decoder := json.NewDecoder(strings.NewReader(string(body)))
+	expect.Success(t)(decoder.Token())
+	all := make(map[string]map[string]string)
+	for decoder.More() {
+		id, err := decoder.Token()
+		expect.OK(t, err)
+		var text any
+		expect.OK(t, decoder.Decode(&text))
+		if all[id.(string)] != nil {
+			t.Errorf("%s has %s twice", file, id)
+		}
+		all[id.(string)] = formsOf(text)
+	}
+	return all
+}
+
+// formsOf returns the forms of a text.
+func formsOf(text any) map[string]string {
+	all := make(map[string]string)
+	switch text := text.(type) {
+	case string:
+		all["other"] = text
+	case map[string]any:
+		for name, form := range text {
+			if name != "description" {
+				all[name] = form.(string)
+			}
+		}
+	}
+	return all
+}
+
+var placeholder = regexp.MustCompile(`\{\{\.[A-Z][A-Za-z]*\}\}`)
+
+// placeholders returns the placeholders of a form.
+func placeholders(form string) []string {
+	all := placeholder.FindAllString(form, -1)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestLanguages expects every language to have exactly the texts of English, with the same
+// placeholders and with the plural forms of the language.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	english := forms(t, "texts/en.json")
+	if got, want := len(texts().Languages()), len(locale.Languages()); got != want {
+		t.Errorf("there are %d languages, and %d of the checkout", got, want)
+	}
+	for _, text := range texts().Languages() {
+		file := "texts/" + text.Lang() + ".json"
+		all := forms(t, file)
+		for id, want := range english {
+			if all[id] == nil {
+				t.Errorf("%s lacks %s", file, id)
+				continue
+			}
+			checkForms(t, file+" "+id, all[id], want["other"])
+			if want["one"] != "" {
+				checkPlural(t, text, id)
+			} else if len(all[id]) != 1 {
+				t.Errorf("%s %s has plural forms", file, id)
+			}
+		}
+		for id := range all {
+			if english[id] == nil {
+				t.Errorf("%s has %s, which English lacks", file, id)
+			}
+		}
+	}
+}
+
+// frenchSpace matches a space of French punctuation at which a line may break.
+var frenchSpace = regexp.MustCompile(` [:;!?»%]|« `)
+
+// checkForms checks the forms of a text against the English one.
+func checkForms(t *testing.T, what string, forms map[string]string, english string) {
+	t.Helper()
+	for name, form := range forms {
+		want := placeholders(english)
+		if slices.Contains([]string{"zero", "one", "two"}, name) && !strings.Contains(form, "{{.Count}}") {
+			want = slices.DeleteFunc(want, func(p string) bool { return p == "{{.Count}}" }) // it may be in words
+		}
+		if got := placeholders(form); !slices.Equal(got, want) {
+			t.Errorf("%s (%s) has the placeholders %v, want %v", what, name, got, want)
+		}
+		if strings.HasPrefix(what, "texts/fr.json ") && frenchSpace.MatchString(form) {
+			t.Errorf("%s (%s) is %q: a line may break before or after a mark; use U+202F or U+00A0", what, name, form)
+		}
+		if rest := placeholder.ReplaceAllString(form, ""); form == "" || strings.TrimSpace(form) != form || strings.ContainsAny(rest, "<>{}&") {
+			t.Errorf("%s (%s) is %q: no markup, braces, or space at the ends", what, name, form)
+		}
+	}
+}
+
+// checkPlural requires a form of a text for every number.
+func checkPlural(t *testing.T, text *locale.Text, id string) {
+	t.Helper()
+	for count := range 201 {
+		for _, count := range []int{count, count * 1000, count * 1_000_000} {
+			if text.T(id, locale.Values{"Count": count, "Time": "x"}) == id {
+				t.Errorf("%s %s has no form for %d", text.Lang(), id, count)
+				return
+			}
+		}
+	}
+}
+
+// TestProblemsWithNumbers explains problems that name times and amounts to a person in Berlin who reads German.
+func TestProblemsWithNumbers(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	expect.OK(t, err)
+	v := &visit{text: texts().Named("de"), zone: zone, chains: map[string]chain.Chain{"house": {Key: "house", Tokens: []chain.Token{{Currency: "USDC", Decimals: 6}}}}}
+	for _, c := range []struct {
+		code                apitypes.ErrorCode
+		field, detail, want string
+	}{
+		{apitypes.CodeInvalidField, "expiresAt", "expiresAt must lie in the future; it is 1764313200 and the time is 1764316800.", "Expires at must lie in the future; it is 28.11.2025, 08:00 CET and the time is 28.11.2025, 09:00 CET."},
+		{apitypes.CodeInvalidField, "lineItems", "lineItems must add up to amount; they add up to 1500000 and amount is 12345600000.", "Line items must add up to amount; they add up to 1,50 and amount is 12.345,60."},
+		{apitypes.CodeInvalidField, "lineItems", "lineItems must be at most 100 items; there are 101.", "Line items must be at most 100 items; there are 101."},
+		{apitypes.CodeInvalidField, "maxAmount", "maxAmount must not be below minAmount; it is 1 and minAmount is 20000000.", "Max amount must not be below min amount; it is 0,000001 and min amount is 20,00."},
+		{apitypes.CodeInvalidField, "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Amount must be an amount such as 12,50."},
+		{apitypes.CodeInvalidField, "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
+		{apitypes.CodeInvalidField, "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
+		{apitypes.CodeAlreadyDecided, "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it."},
+		{apitypes.CodeRefundNotOpen, "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
+	} {
+		if got := v.explain(apitypes.Problem{Code: c.code, Field: c.field, Detail: c.detail}); got != c.want {
+			t.Errorf("%s\nis shown as %s\nwant        %s", c.detail, got, c.want)
+		}
+	}
+}
+
+var (
+	verb     = regexp.MustCompile(`%[-+#.0-9\[\]]*[a-zA-Z]`)
+	forCode  = regexp.MustCompile(`[a-z]+[A-Z]\w*|minor units|Unix|\b\d{10}\b`)
+	packages = []string{"web/api", "invoice", "ledger", "access", "webhooks"}
+)
+
+// TestProblemsAreForPeople explains the details of all problems in the source code of the interface. None of them may
+// show a person a path of a field or a unit of the interface.
+func TestProblemsAreForPeople(t *testing.T) {
+	t.Parallel()
+	v := &visit{text: texts().English()}
+	found := 0
+	for _, field := range details(t) {
+		found++
+		name, detail := field[0], strings.ReplaceAll(field[1], "%q", `"x"`)
+		if strings.Contains(detail, "it is %d and the time is %d") {
+			detail = strings.ReplaceAll(detail, "%d", "1764313200")
+		}
+		detail = verb.ReplaceAllString(detail, "7")
+		if name != "" {
+			detail = name + " " + detail
+		}
+		shown := v.explain(apitypes.Problem{Code: apitypes.CodeInvalidField, Field: name, Detail: detail})
+		parts := strings.Split(shown, `"`)
+		for i := 0; i < len(parts); i += 2 {
+			if bad := forCode.FindString(parts[i]); bad != "" && bad != "xn" {
+				t.Errorf("%q is shown in %s", bad, shown)
+			}
+		}
+	}
+	const least = 150
+	if found < least {
+		t.Errorf("only %d details were found, want at least %d", found, least)
+	}
+}
+
+// details returns the fields and the details of the problems in the source code of packages.
+func details(t *testing.T) (all [][2]string) {
+	t.Helper()
+	for _, dir := range packages {
+		files, err := filepath.Glob(filepath.Join(testdeps.Repo("internal"), dir, "*.go"))
+		expect.OK(t, err)
+		for _, name := range files {
+			body, err := os.ReadFile(name)
+			expect.OK(t, err)
+			file, err := parser.ParseFile(token.NewFileSet(), name, body, parser.SkipObjectResolution)
+			expect.OK(t, err)
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				all = append(all, detailsOf(n)...)
+				return true
+			})
+		}
+	}
+	return all
+}
+
+// detailsOf returns the detail that a call or a literal makes.
+func detailsOf(n ast.Node) [][2]string {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		name := ""
+		switch fun := n.Fun.(type) {
+		case *ast.Ident:
+			name = fun.Name
+		case *ast.SelectorExpr:
+			name = fun.Sel.Name
+		}
+		if (name == "fieldErrorf" || name == "invalidField" || name == "reject") && len(n.Args) > 1 && literal(n.Args[1]) != "" {
+			field := literal(n.Args[0])
+			if field == "" {
+				field = "someField"
+			}
+			return [][2]string{{field, literal(n.Args[1])}}
+		}
+	case *ast.CompositeLit:
+		if len(n.Elts) == 3 && literal(n.Elts[2]) != "" { // of problems
+			if code, ok := n.Elts[1].(*ast.SelectorExpr); ok && strings.HasPrefix(code.Sel.Name, "Code") {
+				return [][2]string{{"", literal(n.Elts[2])}}
+			}
+		}
+	}
+	return nil
+}
+
+// literal returns the text of a string literal, or "".
+func literal(e ast.Expr) string {
+	if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
+		text, _ := strconv.Unquote(l.Value)
+		return text
+	}
+	return ""
 }

@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Statements that only this package and its tests run.
+var (
+	FindUnreadTransaction  = findUnreadTransaction
+	InsertBareRemainders   = insertBareRemainders
+	InsertLostInvoices     = insertLostInvoices
+	InsertPreparedRefund   = insertPreparedRefund
+	LockInvoicesToErase    = lockInvoicesToErase
+	OrphanedRefundsBetween = orphanedRefundsBetween
+	PaymentUses            = paymentUses
+	ProveAddress           = proveAddress
+	RefreshUses            = refreshUses
+	ReservingRefunds       = reservingRefunds
+)
+
+// TestFittingLost watches the addresses of the largest number of lost invoices within the limit.
+func TestFittingLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lost, settlements, want int }{
+		{0, 0, 0}, {5, 0, 5}, {5, 3, 5}, {1000, 1000, 1000}, {1001, 1000, 1000}, {1000, 1001, 999}, {maxLostAddresses, 1, maxLostAddresses},
+		{maxLostAddresses + 1, 1, maxLostAddresses}, {7, maxLostAddresses, 1}, {7, maxLostAddresses + 1, 0},
+	} {
+		if got := fittingLost(c.lost, c.settlements); got != c.want {
+			t.Errorf("of %d lost invoices and %d settlement addresses, %d are watched; want %d", c.lost, c.settlements, got, c.want)
+		}
+	}
+}
+
+// TestKeptConfirmations expects each of the first confirmations to be stored, a bounded number of
+// them, and no confirmation that a later block could not add.
+func TestKeptConfirmations(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		last := rapid.Uint64Range(0, 1<<20).Draw(t, "last")
+		numbers := keptConfirmations(last)
+		for i, n := range numbers {
+			if n > last || i > 0 && n <= numbers[i-1] || i < allConfirmations && n != uint64(i+1) {
+				t.Fatalf("of %d: %v", last, numbers)
+			}
+		}
+		if want := min(last, allConfirmations); uint64(len(numbers)) < want || len(numbers) > 22 {
+			t.Fatalf("of %d: %v", last, numbers)
+		}
+		if next := keptConfirmations(last + 1); !slices.Equal(numbers, next[:len(numbers)]) {
+			t.Fatalf("%v becomes %v by one more block", numbers, next)
+		}
+	})
+}
