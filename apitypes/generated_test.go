@@ -18,8 +18,7 @@ func TestExtraTypesAreFresh(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, &problems)
 	}
-	got, err := os.ReadFile("types.gen.go")
-	expect.OK(t, err)
+	got := expect.Must(os.ReadFile("types.gen.go"))
 	if !bytes.Equal(got, want) {
 		t.Error("types.gen.go is not what openapi.yaml gives: run make generate")
 	}

@@ -29,8 +29,7 @@ type amountVector struct {
 
 // TestAmountVectors reads testdata/amounts.json, as the tests of the TypeScript client do.
 func TestAmountVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/amounts.json")
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile("testdata/amounts.json"))
 	var vectors struct{ Parse, Format []amountVector }
 	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors.Parse) == 0 || len(vectors.Format) == 0 {
 		t.Fatalf("%d and %d vectors, %v", len(vectors.Parse), len(vectors.Format), err)

@@ -89,8 +89,7 @@ func (a *always) RoundTrip(r *http.Request) (*http.Response, error) {
 func over(t *testing.T, transport http.RoundTripper, options ...client.Option) *client.Client {
 	t.Helper()
 	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: transport}), client.WithClock(new(clock))}, options...)
-	c, err := client.New("http://service.example/pay", options...)
-	expect.OK(t, err)
+	c := expect.Must(client.New("http://service.example/pay", options...))
 	return c
 }
 

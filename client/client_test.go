@@ -40,8 +40,7 @@ func serve(t testing.TB, h http.HandlerFunc, other ...bool) *client.Client {
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0))
-	expect.OK(t, err)
+	c := expect.Must(client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithRetries(0)))
 	return c
 }
 
@@ -64,8 +63,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("with the key %q New returns %v", bad, err)
 		}
 	}
-	c, err := client.New("https://h.example/pay/")
-	expect.OK(t, err)
+	c := expect.Must(client.New("https://h.example/pay/"))
 	if got, want := c.URL("/checkout/inv_1"), "https://h.example/pay/checkout/inv_1"; got != want {
 		t.Errorf("URL = %s, want %s", got, want)
 	}
@@ -349,8 +347,7 @@ func methodOf(operation string) string {
 // TestEveryOperationHasAMethod compares the methods with the operations of openapi.yaml.
 // sdk/typescript has a test like this one.
 func TestEveryOperationHasAMethod(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	doc := expect.Must(openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml")))
 	known := make(map[string]bool)
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -371,13 +368,10 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 // TestOperatorRequests sends the requests of the operator.
 func TestOperatorRequests(t *testing.T) {
 	var sent []string
-	status, err := json.Marshal(apitypes.ServiceStatus{Version: "v1", Stalled: []apitypes.StalledWork{}, Limits: []apitypes.LimitInForce{}, Chains: []apitypes.ChainStatus{}})
-	expect.OK(t, err)
+	status := expect.Must(json.Marshal(apitypes.ServiceStatus{Version: "v1", Stalled: []apitypes.StalledWork{}, Limits: []apitypes.LimitInForce{}, Chains: []apitypes.ChainStatus{}}))
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		sent = append(sent, fmt.Sprintf("%s %s %s", r.Method, r.URL, body))
 		w.Header().Set("Content-Type", "application/json")
 		answer := map[string]string{
@@ -394,9 +388,7 @@ func TestOperatorRequests(t *testing.T) {
 	resume, err3 := c.ResumeChain(ctx, "base")
 	verified, err4 := c.VerifyAudit(ctx, "7:ab")
 	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 	}
 	if shown.Version != "v1" || rescan.To != 9 || resume.Halted != "why" || verified.Head != "7:ab" {
 		t.Errorf("answered %+v, %+v, %+v, %+v", shown, rescan, resume, verified)

@@ -37,9 +37,7 @@ func follow(t *testing.T, answers ...any) (*client.Client, *asked) {
 	seen := new(asked)
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		*seen = append(*seen, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
 		answer(t, w, http.StatusOK, "application/json", answers[len(*seen)-1])
 	}), seen
@@ -245,8 +243,7 @@ func TestStreamEvents(t *testing.T) {
 func TestSilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exchanges{outcomes: []outcome{{hangs: true}, problem(404, apitypes.CodeNotFound)}}
-		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(zeros{}))
-		expect.OK(t, err)
+		c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(zeros{})))
 		start := time.Now()
 		for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
 			if refused := (*client.Error)(nil); !errors.As(err, &refused) {
@@ -271,9 +268,7 @@ func TestSilentStream(t *testing.T) {
 func TestStreamEndsWithItsReader(t *testing.T) {
 	c, e, _ := with(t, answers(http.StatusOK, strings.Repeat("id: c1\ndata: "+body("invoice.paid", "{}")+"\n\n", 2)))
 	for _, err := range c.StreamEvents(t.Context(), client.EventFilter{}, client.AfterStart) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		break
 	}
 	if len(e.sent) != 1 {
@@ -341,9 +336,7 @@ func TestStreamDeliveries(t *testing.T) {
 	}
 	c, e, _ = with(t, answers(http.StatusOK, "id: c0\n\nid: c1\n\n"))
 	for _, err := range c.StreamDeliveries(t.Context(), client.EventFilter{}, client.AfterEnd) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		break
 	}
 	if len(e.sent) != 1 {

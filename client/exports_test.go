@@ -25,8 +25,7 @@ func exporting(t *testing.T, h http.HandlerFunc) (*client.Client, *clock) {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	k := new(clock)
-	c, err := client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithClock(k), client.WithRandom(zeros{}), client.WithVersion("2026-11-22"))
-	expect.OK(t, err)
+	c := expect.Must(client.New(server.URL, client.WithHTTPClient(server.Client()), client.WithClock(k), client.WithRandom(zeros{}), client.WithVersion("2026-11-22")))
 	return c, k
 }
 
@@ -238,8 +237,7 @@ func TestVersion(t *testing.T) {
 		if version != "" {
 			options, want = append(options, client.WithVersion(version)), []string{version}
 		}
-		c, err := client.New(server.URL, options...)
-		expect.OK(t, err)
+		c := expect.Must(client.New(server.URL, options...))
 		if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 			t.Error("an invoice was found")
 		}

@@ -20,9 +20,7 @@ func TestMerchantRequests(t *testing.T) {
 	var sent []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		sent = append(sent, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
 		w.Header().Set("Content-Type", "application/json")
 		answer := `{"merchant":{"id":"acme"}}`
@@ -57,9 +55,7 @@ func TestMerchantRequests(t *testing.T) {
 	dropped := c.DeleteMerchantLogo(ctx, "acme")
 	m, read := c.Merchant(ctx, "acme")
 	for _, err := range []error{created, updated, cleared, set, shown, dropped, read} {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 	}
 	if len(logo) == 0 {
 		t.Error("the logo is empty")
@@ -72,9 +68,7 @@ func TestMerchantRequests(t *testing.T) {
 	}
 	listed := 0
 	for _, err := range c.Merchants(ctx, 2) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		listed++
 	}
 	for e, err := range c.AuditEntries(ctx, client.AuditFilter{MerchantID: "acme", Action: "endpoint.update", Since: time.Unix(7, 0)}) {
@@ -193,16 +187,12 @@ func TestInvoiceRequests(t *testing.T) {
 	for _, err := range c.Invoices(t.Context(), client.InvoiceFilter{
 		Reference: "order-1", Metadata: map[string]string{"a b": "c"}, Exception: apitypes.ExceptionLate, Amount: "1", To: "0x1", CreatedAfter: at, CreatedBefore: at,
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 	}
 	for _, err := range c.Payments(t.Context(), client.PaymentFilter{
 		InvoiceID: "inv_1", TxHash: "0x2", From: "0x3", To: "0x4", Amount: "5", ConfirmedAfter: at, ConfirmedBefore: at,
 	}) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 	}
 	var queries []string
 	for _, query := range e.queries[4:] {

@@ -114,8 +114,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func with(t *testing.T, outcomes ...outcome) (*client.Client, *exchanges, *clock) {
 	t.Helper()
 	e, k := &exchanges{outcomes: outcomes}, new(clock)
-	c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k), client.WithRandom(zeros{}))
-	expect.OK(t, err)
+	c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k), client.WithRandom(zeros{})))
 	return c, e, k
 }
 
@@ -216,9 +215,8 @@ func TestDelays(t *testing.T) {
 func TestJitter(t *testing.T) {
 	for range 100 {
 		e, k := &exchanges{outcomes: []outcome{breaks(errReset), breaks(errReset)}}, new(clock)
-		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k),
-			client.WithRandom(rand.Reader), client.WithRetries(1))
-		expect.OK(t, err)
+		c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithClock(k),
+			client.WithRandom(rand.Reader), client.WithRetries(1)))
 		if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 			t.Fatal("no error")
 		}
@@ -232,8 +230,7 @@ func TestJitter(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exchanges{outcomes: []outcome{{hangs: true}, {hangs: true}, {hangs: true}, {hangs: true}}}
-		c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}))
-		expect.OK(t, err)
+		c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e})))
 		start := time.Now()
 		if _, err := c.Invoice(t.Context(), "inv_1"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
@@ -330,8 +327,7 @@ func TestMustEnv(t *testing.T) {
 // TestNoRandomness expects an error and no request without a key.
 func TestNoRandomness(t *testing.T) {
 	e := new(exchanges)
-	c, err := client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(bytes.NewReader(nil)))
-	expect.OK(t, err)
+	c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: e}), client.WithRandom(bytes.NewReader(nil))))
 	if _, err := c.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err == nil || len(e.sent) != 0 {
 		t.Errorf("%v after %d requests", err, len(e.sent))
 	}
@@ -394,8 +390,7 @@ func TestTransportDoesNotRepeat(t *testing.T) {
 				}
 			})
 			transport := new(http.Transport)
-			c, err := client.New("http://"+listener.Addr().String(), client.WithHTTPClient(&http.Client{Transport: transport}), client.WithClock(new(clock)))
-			expect.OK(t, err)
+			c := expect.Must(client.New("http://"+listener.Addr().String(), client.WithHTTPClient(&http.Client{Transport: transport}), client.WithClock(new(clock))))
 			if _, err := c.Invoice(t.Context(), "inv_1"); err == nil {
 				t.Error("an invoice was found")
 			}

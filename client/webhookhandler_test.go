@@ -128,8 +128,7 @@ func TestMustWebhookHandler(t *testing.T) {
 
 // TestWebhookHandlerKnowsAllEvents compares the functions with the webhooks of openapi.yaml.
 func TestWebhookHandlerKnowsAllEvents(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	doc := expect.Must(openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml")))
 	handler := reflect.TypeFor[client.WebhookHandler]()
 	for typ := range doc.Webhooks {
 		name := ""

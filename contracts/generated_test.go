@@ -18,15 +18,13 @@ import (
 func TestExtraArtifactsAreFresh(t *testing.T) {
 	paths := []string{"compile.mjs", "package-lock.json"}
 	for _, pattern := range []string{"src/*.sol", "test/mocks/*.sol"} {
-		found, err := filepath.Glob(pattern)
-		expect.OK(t, err)
+		found := expect.Must(filepath.Glob(pattern))
 		paths = append(paths, found...)
 	}
 	slices.Sort(paths)
 	digest, sources := sha256.New(), 0
 	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		expect.OK(t, err)
+		raw := expect.Must(os.ReadFile(path))
 		expect.Success(t)(fmt.Fprintf(digest, "%s\x00%d\x00%s", path, len(raw), raw))
 		if strings.HasSuffix(path, ".sol") {
 			sources++
@@ -34,8 +32,7 @@ func TestExtraArtifactsAreFresh(t *testing.T) {
 	}
 	want := hex.EncodeToString(digest.Sum(nil))
 
-	artifacts, err := filepath.Glob("artifacts/*.json")
-	expect.OK(t, err)
+	artifacts := expect.Must(filepath.Glob("artifacts/*.json"))
 	if len(artifacts) != sources {
 		t.Errorf("%d artifacts for %d sources: run make generate", len(artifacts), sources)
 	}
@@ -52,8 +49,7 @@ func TestExtraBindingsAreFresh(t *testing.T) {
 	for _, bindings := range bindgen.Packages {
 		want, err := bindings.Generate("artifacts")
 		expect.OK(t, err)
-		got, err := os.ReadFile(bindings.File)
-		expect.OK(t, err)
+		got := expect.Must(os.ReadFile(bindings.File))
 		if string(got) != want {
 			t.Errorf("%s is not what the artifacts give: run make generate", bindings.File)
 		}

@@ -776,8 +776,7 @@ func TestDepositAddress(t *testing.T) {
 
 // TestDepositDocs expects docs/deposits.md to have the vectors and the hashes of the code.
 func TestDepositDocs(t *testing.T) {
-	text, err := os.ReadFile(testdeps.Repo("docs/deposits.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/deposits.md")))
 	rows := []string{
 		fmt.Sprintf("| `DepositFactory` | `%s` |", contracts.DepositFactoryCodeHash),
 		fmt.Sprintf("| its `implementation()` | `%s` |", contracts.DepositCodeHash),

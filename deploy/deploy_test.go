@@ -50,8 +50,7 @@ func TestExtraUnit(t *testing.T) {
 	t.Parallel()
 	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")
 	expect.OK(t, err)
-	raw, err := os.ReadFile("systemd/quittance.service")
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile("systemd/quittance.service"))
 	// The program need not be installed.
 	const command = "ExecStart=/usr/local/bin/quittance "
 	if !strings.Contains(string(raw), command) {

@@ -202,25 +202,19 @@ func TestHandlerLookupFails(t *testing.T) {
 // The short form over a real connection, with the real clock.
 func TestHandlerOverHTTP(t *testing.T) {
 	event := webhook.Event{ID: "evt_1", Type: webhook.InvoicePaid, CreatedAt: 1, Data: json.RawMessage(`{"invoice":{}}`)}
-	body, err := json.Marshal(event)
-	expect.OK(t, err)
+	body := expect.Must(json.Marshal(event))
 	server := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		read, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		got, err := webhook.ParseEvent(read)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		expect.NoDiff(t, cmp.Diff(event, got), "event")
 		w.WriteHeader(http.StatusNoContent)
 	})))
 	defer server.Close()
 	for key, want := range map[string]int{secret: http.StatusNoContent, "other": http.StatusUnauthorized} {
 		// The reader has no known length, so the request is chunked.
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(bytes.NewReader(body)))
-		expect.OK(t, err)
+		r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(bytes.NewReader(body))))
 		r.Header.Set(webhook.HeaderSignature, webhook.Sign(key, time.Now(), body))
 		response, err := server.Client().Do(r)
 		expect.OK(t, err)

@@ -4,12 +4,15 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/test/expect"
@@ -172,5 +175,175 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		expect.OK(b, webhook.Verify(secret, header, body, at))
+	}
+}
+
+func TestParseEvent(t *testing.T) {
+	body := `{"id":"evt_1","type":"invoice.paid","createdAt":1700000000,"new":[1],"data": {"amount":"18446744073709551616"}}`
+	got, err := webhook.ParseEvent([]byte(body))
+	expect.OK(t, err)
+	want := webhook.Event{
+		ID: "evt_1", Type: webhook.InvoicePaid, CreatedAt: 1_700_000_000,
+		Data: json.RawMessage(`{"amount":"18446744073709551616"}`),
+	}
+	expect.NoDiff(t, cmp.Diff(want, got), "event")
+}
+
+// eventVectors are bodies of deliveries. The tests of the TypeScript client use them, too.
+func eventVectors(t *testing.T) (vectors []struct {
+	Name, Body string
+	BodyBase64 []byte
+	Valid      bool
+}) {
+	t.Helper()
+	text := expect.Must(os.ReadFile("testdata/events.json"))
+	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors) < 40 {
+		t.Fatalf("%d vectors, %v", len(vectors), err)
+	}
+	return vectors
+}
+
+// TestEventVectors parses bodies with and without their signature.
+func TestEventVectors(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	verifier := webhook.Verifier{Secrets: []string{"whsec_new", "whsec_old"}, Now: func() time.Time { return now }}
+	for _, v := range eventVectors(t) {
+		body := v.BodyBase64
+		if body == nil {
+			body = []byte(v.Body)
+		}
+		parsed, err := webhook.ParseEvent(body)
+		constructed, err2 := verifier.ConstructEvent(body, webhook.Sign("whsec_old", now, body))
+		if v.Valid {
+			if err != nil || err2 != nil || parsed.ID != "evt_1" {
+				t.Errorf("%s: %+v, %v, %v", v.Name, parsed, err, err2)
+			}
+		} else if !errors.Is(err, webhook.ErrInvalidEvent) || !errors.Is(err2, webhook.ErrInvalidEvent) {
+			t.Errorf("%s: got %v and %v, want ErrInvalidEvent", v.Name, err, err2)
+		}
+		if diff := cmp.Diff(parsed, constructed); diff != "" || !v.Valid && !cmp.Equal(parsed, webhook.Event{}) {
+			t.Errorf("%s: %+v, and constructed %s", v.Name, parsed, diff)
+		}
+	}
+}
+
+// TestConstructEvent verifies signatures by the system's clock.
+func TestConstructEvent(t *testing.T) {
+	body := []byte(`{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{}}`)
+	header := webhook.Sign("whsec_1", time.Now(), body)
+	if e, err := webhook.ConstructEvent(body, header, "whsec_2", "whsec_1"); err != nil || e.ID != "evt_1" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	_, digest, _ := strings.Cut(webhook.Sign("whsec_2", time.Now(), body), "v1=")
+	if _, err := webhook.ConstructEvent(body, header+",v1="+digest, "whsec_1"); err != nil {
+		t.Errorf("a header with two v1: %v", err)
+	}
+	for name, test := range map[string]struct {
+		header  string
+		secrets []string
+		want    error
+	}{
+		"another secret": {header, []string{"whsec_2"}, webhook.ErrBadSignature},
+		"no secret":      {header, nil, webhook.ErrBadSignature},
+		"empty secret":   {header, []string{""}, webhook.ErrBadSignature},
+		"no header":      {"", []string{"whsec_1"}, webhook.ErrMissingHeader},
+		"old":            {webhook.Sign("whsec_1", time.Now().Add(-time.Hour), body), []string{"whsec_1"}, webhook.ErrStaleTimestamp},
+	} {
+		if e, err := webhook.ConstructEvent(body, test.header, test.secrets...); !errors.Is(err, test.want) || e.ID != "" {
+			t.Errorf("%s: %+v, %v, want %v", name, e, err, test.want)
+		}
+	}
+}
+
+// vectors is testdata/vectors.json, which testdata/README.md describes.
+type vectors struct {
+	ToleranceSeconds int64    `json:"toleranceSeconds"`
+	Vectors          []vector `json:"vectors"`
+}
+
+type vector struct {
+	Name       string  `json:"name"`
+	Basis      string  `json:"basis"`
+	Secret     string  `json:"secret"`
+	Header     *string `json:"header"`
+	Body       *string `json:"body"`
+	BodyBase64 []byte  `json:"bodyBase64"`
+	Now        int64   `json:"now"`
+	Want       string  `json:"want"`
+	Canonical  bool    `json:"canonical"`
+}
+
+func (v vector) body() []byte {
+	if v.Body != nil {
+		return []byte(*v.Body)
+	}
+	return v.BodyBase64
+}
+
+func (v vector) header() string {
+	if v.Header == nil {
+		return ""
+	}
+	return *v.Header
+}
+
+func readVectors(t testing.TB) vectors {
+	t.Helper()
+	text := expect.Must(os.ReadFile("testdata/vectors.json"))
+	var all vectors
+	expect.OK(t, json.Unmarshal(text, &all))
+	return all
+}
+
+// code returns ok for no error, and an error's code otherwise.
+func code(t testing.TB, err error) string {
+	t.Helper()
+	var refused *webhook.Error
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &refused):
+		return refused.Code()
+	}
+	t.Fatalf("got %v (%T), want a *webhook.Error", err, err)
+	return ""
+}
+
+func TestVectors(t *testing.T) {
+	all := readVectors(t)
+	if got := time.Duration(all.ToleranceSeconds) * time.Second; got != webhook.Tolerance {
+		t.Errorf("toleranceSeconds is %v, want %v", got, webhook.Tolerance)
+	}
+	seen := map[string]bool{}
+	wants := map[string]int{}
+	for _, v := range all.Vectors {
+		if seen[v.Name] || v.Name == "" {
+			t.Errorf("name %q is empty or used twice", v.Name)
+		}
+		if v.Basis != "contract" && v.Basis != "decision" {
+			t.Errorf("%s: basis %q", v.Name, v.Basis)
+		}
+		if (v.Body == nil) == (v.BodyBase64 == nil) {
+			t.Errorf("%s: want one of body and bodyBase64", v.Name)
+		}
+		seen[v.Name] = true
+		wants[v.Want]++
+		t.Run(v.Name, func(t *testing.T) {
+			now := time.Unix(v.Now, 0)
+			if got := code(t, webhook.Verify(v.Secret, v.header(), v.body(), now)); got != v.Want {
+				t.Errorf("Verify(%q) = %s, want %s", v.header(), got, v.Want)
+			}
+			if got := webhook.Sign(v.Secret, now, v.body()); v.Canonical && got != v.header() {
+				t.Errorf("Sign = %q, want %q", got, v.header())
+			}
+		})
+	}
+	if len(seen) < 40 {
+		t.Errorf("%d vectors, want 40 at least", len(seen))
+	}
+	for _, want := range []string{"ok", "missing_header", "malformed_header", "stale_timestamp", "bad_signature"} {
+		if wants[want] == 0 {
+			t.Errorf("no vector wants %s", want)
+		}
 	}
 }

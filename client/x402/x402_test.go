@@ -62,8 +62,7 @@ var price = x402.Price{Amount: "10000", Description: "A forecast"}
 // shop serves a handler behind the middleware.
 func (f *facilitator) shop(t *testing.T, next http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	quittance, err := client.New(f.URL, client.WithKey("key"), client.WithRetries(0))
-	expect.OK(t, err)
+	quittance := expect.Must(client.New(f.URL, client.WithKey("key"), client.WithRetries(0)))
 	charge, err := x402.New(x402.Config{
 		Client: quittance, Network: "eip155:1337", Asset: "0x00000000000000000000000000000000000000a1", PayTo: "0x00000000000000000000000000000000000000b2",
 		Name: "USD Coin", Version: "2", MaxResponse: 1000, Logger: slog.New(slog.DiscardHandler),
@@ -83,8 +82,7 @@ type answer struct {
 // get requests a resource, with a payment unless that is empty.
 func get(t *testing.T, url, payment string) (a answer, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
 	if payment != "" {
 		r.Header.Set(x402.HeaderSignature, payment)
 	}
@@ -99,8 +97,7 @@ func get(t *testing.T, url, payment string) (a answer, body string) {
 // message decodes a header.
 func message[T any](t *testing.T, response answer, header string) (v T) {
 	t.Helper()
-	text, err := base64.StdEncoding.DecodeString(response.Header.Get(header))
-	expect.OK(t, err)
+	text := expect.Must(base64.StdEncoding.DecodeString(response.Header.Get(header)))
 	if err := json.Unmarshal(text, &v); err != nil {
 		t.Fatalf("%s: %v in %q", header, err, text)
 	}
@@ -127,8 +124,7 @@ func payment(t *testing.T, url string, change func(*apitypes.X402PaymentPayload)
 	if change != nil {
 		change(&p)
 	}
-	text, err := json.Marshal(p)
-	expect.OK(t, err)
+	text := expect.Must(json.Marshal(p))
 	return base64.StdEncoding.EncodeToString(text)
 }
 
@@ -260,8 +256,7 @@ func TestConfig(t *testing.T) {
 	if _, err := x402.New(x402.Config{}); err == nil {
 		t.Error("a configuration without a client is accepted")
 	}
-	quittance, err := client.New("http://127.0.0.1:1")
-	expect.OK(t, err)
+	quittance := expect.Must(client.New("http://127.0.0.1:1"))
 	if _, err := x402.New(x402.Config{Client: quittance, Network: "eip155:1", Asset: "0x", PayTo: "0x", Name: "USD Coin"}); err == nil || !strings.Contains(err.Error(), "Version") {
 		t.Errorf("a configuration without a version: %v", err)
 	}

@@ -90,8 +90,7 @@ func newChangingSecrets(t *testing.T) *changingSecrets {
 	t.Helper()
 	keys := make([]string, 3)
 	for i := range keys {
-		key, err := access.NewKey(access.Live, rand.Reader)
-		expect.OK(t, err)
+		key := expect.Must(access.NewKey(access.Live, rand.Reader))
 		keys[i] = key.Reveal()
 	}
 	secret := "whsec_" + strings.Repeat("MDEy", 10)
@@ -208,8 +207,7 @@ func (s *changingService) create(t *testing.T, at *changingReplica) (id, answer 
 	t.Helper()
 	body := fmt.Sprintf(`{"merchantId":"shop","merchantAddress":%q,"amount":"1000000","currency":"USDC","chainKey":"house","collection":"direct","expiresAt":%d}`,
 		changingAddress, chaintest.GenesisTime+1_000_000)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.url+"/api/invoices", strings.NewReader(body))
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, at.url+"/api/invoices", strings.NewReader(body)))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+at.key)
 	answered, err := http.DefaultClient.Do(r)
@@ -502,8 +500,7 @@ func TestExtraChangeEverySetting(t *testing.T) {
 // checkChangesOfAll fails the test unless there is a change of each setting that is documented.
 func checkChangesOfAll(t *testing.T, all map[string][]changeStep) {
 	t.Helper()
-	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/configuration.md")))
 	for _, table := range strings.Split(string(text), "\n| setting |")[1:] {
 		table, _, _ = strings.Cut(table, "\n\n")
 		for _, row := range strings.Split(table, "\n| ")[1:] {

@@ -118,8 +118,7 @@ func (w *depositWorld) keyFile(text string, mode os.FileMode) string {
 // payer returns the options of transactions from the payer's account.
 func (w *depositWorld) payer() *bind.TransactOpts {
 	w.t.Helper()
-	key, err := crypto.HexToECDSA(strings.TrimPrefix(w.Payer.PrivateKey, "0x"))
-	expect.OK(w.t, err)
+	key := expect.Must(crypto.HexToECDSA(strings.TrimPrefix(w.Payer.PrivateKey, "0x")))
 	opts := bind.NewKeyedTransactor(key, new(big.Int).SetUint64(w.Chain.ChainID))
 	opts.Context = w.t.Context()
 	return opts
@@ -213,8 +212,7 @@ func TestDepositsCallRefuses(t *testing.T) {
 	t.Parallel()
 	w := newDepositWorld(t)
 	made := w.invoice()
-	poor, err := crypto.GenerateKey()
-	expect.OK(t, err)
+	poor := expect.Must(crypto.GenerateKey())
 	poorKey := hexutil.Encode(crypto.FromECDSA(poor))
 	account := crypto.PubkeyToAddress(poor.PublicKey).Hex()
 	for name, c := range map[string]struct {
@@ -287,8 +285,7 @@ func TestDepositsInCall(t *testing.T) {
 // TestDepositLimitsAreDocumented compares the row of the commands in the table of limits with the constants.
 func TestDepositLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/operations.md")))
 	want := fmt.Sprintf("| `quittance deposits` | `call` takes %d invoices; `list` shows %d deposits |", maxDepositsInCall, maxListedDeposits)
 	if !strings.Contains(strings.ReplaceAll(string(text), ",", ""), want) {
 		t.Errorf("docs/operations.md lacks %q", want)
@@ -437,8 +434,7 @@ func TestDepositsSweep(t *testing.T) {
 func withKey(t *testing.T, file string) {
 	t.Helper()
 	t.Setenv("OPERATOR", strings.Repeat("1", 64))
-	text, err := os.ReadFile(file)
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(file))
 	text = bytes.Replace(text, []byte(`"chainKey": "base",`), []byte(`"chainKey": "base", "depositFactory": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "operatorKeyEnv": "OPERATOR",`), 1)
 	expect.OK(t, os.WriteFile(file, text, 0o600))
 }

@@ -125,8 +125,7 @@ func enterDev(t *testing.T, text string) (key string) {
 	browser := http.Client{Jar: jar, Timeout: time.Minute}
 	get := func(path, site string) (status int, at, body string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
-		expect.OK(t, err)
+		r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil))
 		r.Header.Set("Sec-Fetch-Site", site)
 		answer, err := browser.Do(r)
 		expect.OK(t, err)
@@ -155,8 +154,7 @@ func enterDev(t *testing.T, text string) (key string) {
 		t.Errorf("the page does not show the clock:\n%s", front)
 	}
 	key = regexp.MustCompile(`QUITTANCE_API_KEY=(\S+)`).FindStringSubmatch(text)[1]
-	shop, err := client.New(url, client.WithKey(key))
-	expect.OK(t, err)
+	shop := expect.Must(client.New(url, client.WithKey(key)))
 	made, err := shop.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{
 		Amount: "4900000", Currency: "USDC", ChainKey: dev.ChainKey, ExpiresAt: time.Now().Add(time.Hour).Unix(),
 	})
@@ -189,8 +187,7 @@ func TestDevRPCListen(t *testing.T) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
 			keys[enterDev(t, text)] = true
-			operator, err := client.New(baseURL(t, text))
-			expect.OK(t, err)
+			operator := expect.Must(client.New(baseURL(t, text)))
 			merchants, err := client.Collect(operator.Merchants(t.Context(), 0), 10)
 			if err != nil || len(merchants) != 1 || merchants[0].ID != dev.MerchantID || i > 0 && merchants[0].Name != name {
 				t.Errorf("there are %+v: %v", merchants, err)

@@ -41,9 +41,7 @@ func service(t *testing.T, answers map[string]any) (url string, asked *[]string)
 	asked = new([]string)
 	server := httptest.NewServer(apitest.Check(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		*asked = append(*asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 		answer, ok := answers[r.URL.Path]
 		w.Header().Set("Content-Type", "application/json")

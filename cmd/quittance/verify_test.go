@@ -34,8 +34,7 @@ func TestVerifyDeposit(t *testing.T) {
 	info := filepath.Join(t.TempDir(), "info.json")
 	startDev(t, "--data", t.TempDir(), "--block-time", "50ms", "--info", info)
 	world := readInfo(t, info)
-	c, err := client.New(world.BaseURL)
-	expect.OK(t, err)
+	c := expect.Must(client.New(world.BaseURL))
 	request := apitypes.CreateInvoiceRequest{
 		MerchantID: world.Merchant.ID, MerchantAddress: world.Merchant.Address, Amount: "4900000", Currency: "USDC",
 		ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix(), Collection: apitypes.CollectionDeposit,
@@ -90,8 +89,7 @@ func forgeFactory(t *testing.T, world dev.Info) string {
 	defer done()
 	code, err := node.CodeAt(t.Context(), common.HexToAddress(world.Chain.DepositFactory), nil)
 	expect.OK(t, err)
-	key, err := crypto.HexToECDSA(strings.TrimPrefix(world.Payer.PrivateKey, "0x"))
-	expect.OK(t, err)
+	key := expect.Must(crypto.HexToECDSA(strings.TrimPrefix(world.Payer.PrivateKey, "0x")))
 	returnsRest := binary.BigEndian.AppendUint16([]byte{0x61}, uint16(len(code)))           // PUSH2
 	returnsRest = append(returnsRest, 0x80, 0x60, 0x0c, 0x60, 0x00, 0x39, 0x60, 0x00, 0xf3) // CODECOPY and RETURN
 	opts := bind.NewKeyedTransactor(key, new(big.Int).SetUint64(world.Chain.ChainID))
@@ -128,8 +126,7 @@ func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) strin
 	terms, err := fetchTerms(t.Context(), environment{}, "", page)
 	expect.OK(t, err)
 	change(terms)
-	text, err := json.Marshal(terms)
-	expect.OK(t, err)
+	text := expect.Must(json.Marshal(terms))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		w.Write(text) //nolint:errcheck // the client may hang up
@@ -141,8 +138,7 @@ func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) strin
 // readInfo reads the output of quittance dev --info.
 func readInfo(t *testing.T, path string) dev.Info {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(path))
 	var info dev.Info
 	expect.OK(t, json.Unmarshal(text, &info))
 	return info

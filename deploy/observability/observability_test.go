@@ -51,8 +51,7 @@ func rules(t *testing.T) (all []rule) {
 // read returns a file's text.
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(path))
 	return string(text)
 }
 

@@ -18,8 +18,7 @@ func TestExtraShop(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	merchant := world.Merchant(t, "shop", server.URL+"/webhooks")
-	quittance, err := client.New(world.Info.BaseURL, client.WithKey(merchant.Key))
-	expect.OK(t, err)
+	quittance := expect.Must(client.New(world.Info.BaseURL, client.WithKey(merchant.Key)))
 	mux.Handle("/", newShop(quittance, merchant.Secret, world.Info.Chain.ChainKey))
 
 	devtest.Buy(t, world, server.URL)

@@ -2,6 +2,8 @@ package access_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -178,4 +180,214 @@ func TestAccountOfFormerPerson(t *testing.T) {
 			t.Errorf("in place of a passkey: %+v, %v", s, err)
 		}
 	})
+}
+
+// invite invites a person by a key, and returns the token of the mail.
+func (w *sessionWorld) invite(by person, email string, scopes access.Scopes) (i access.Invitation, token string) {
+	w.t.Helper()
+	i, token, err := w.Invite(w.t.Context(), by.Principal(), access.Invitation{Email: email, Name: "Ada", MerchantID: by.MerchantID, Scopes: scopes})
+	expect.OK(w.t, err)
+	return i, token
+}
+
+// join accepts an invitation, and returns the session.
+func (w *sessionWorld) join(token string) (session string) {
+	w.t.Helper()
+	_, session, err := w.Accept(w.t.Context(), token, access.Browser{})
+	expect.OK(w.t, err)
+	return session
+}
+
+// mailed signs a person in by a mailed link, and returns the session.
+func (w *sessionWorld) mailed(email string) (session string) {
+	w.t.Helper()
+	link, err := w.MailLink(w.t.Context(), email)
+	expect.OK(w.t, err)
+	if session, err = w.OpenLink(w.t.Context(), link.Token, access.Browser{}); err != nil {
+		w.t.Fatal(err)
+	}
+	return session
+}
+
+// wantRefused fails the test unless an invitation cannot be accepted.
+func (w *sessionWorld) wantRefused(token, why string, want error) {
+	w.t.Helper()
+	if _, session, err := w.Accept(w.t.Context(), token, access.Browser{}); !errors.Is(err, want) || session != "" {
+		w.t.Errorf("%s: %q, %v; want %v", why, session, err, want)
+	}
+}
+
+// TestInvitation accepts invitations once, in time, and as long as who invites has a key.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		ctx := t.Context()
+		owner := w.person("acme", access.Admin)
+		_, token := w.invite(owner, "Ada@Example.com", access.Finance)
+		var accepted sync.WaitGroup
+		sessions, errs := make([]string, 8), make([]error, 8)
+		for n := range sessions {
+			accepted.Go(func() { _, sessions[n], errs[n] = w.Accept(ctx, token, access.Browser{}) })
+		}
+		accepted.Wait()
+		session := strings.Join(sessions, "")
+		s, p, err := w.Find(ctx, session)
+		if err != nil || p.Scopes != access.Finance || p.MerchantID != "acme" || p.PersonID == "" || s.PersonID != p.PersonID || p.Name != "Ada" || s.Confirmed(w.at) {
+			t.Fatalf("the session %q is %+v, %+v, %v", session, s, p, err)
+		}
+		for n, err := range errs {
+			if sessions[n] == "" && !errors.Is(err, access.ErrLink) {
+				t.Errorf("accepted again: %v", err)
+			}
+		}
+		w.wantRefused(token, "used", access.ErrLink)
+		if ada, err := w.PersonOf(ctx, s); err != nil || ada.Email != "ada@example.com" {
+			t.Errorf("the person is %+v, %v", ada, err)
+		}
+
+		first, former := w.invite(owner, "bob@example.com", access.Read)
+		_, token = w.invite(owner, "bob@example.com", access.Support)
+		w.wantRefused(former, "replaced", access.ErrLink)
+		if entries, err := access.NewReader(store).AuditEntries(ctx, access.AuditFilter{MerchantID: "acme", Action: access.ActionUninvite, Limit: 9}); err != nil || len(entries) != 1 || entries[0].Object != first.ID {
+			t.Errorf("the audit log of a replaced invitation is %+v, %v", entries, err)
+		}
+		w.at = first.ExpiresAt.Add(-time.Second)
+		if _, err := w.Invitation(ctx, token); err != nil {
+			t.Errorf("a second before its end: %v", err)
+		}
+		w.at = first.ExpiresAt
+		w.wantRefused(token, "expired", access.ErrLink)
+
+		withdrawn, token := w.invite(owner, "bob@example.com", access.Read)
+		if err := w.Uninvite(ctx, w.person("globex", access.Admin).Principal(), "acme", withdrawn.ID); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("withdrawn by another merchant: %v", err)
+		}
+		expect.OK(t, w.Uninvite(ctx, owner.Principal(), "acme", withdrawn.ID))
+		w.wantRefused(token, "withdrawn", access.ErrLink)
+
+		for _, by := range []person{w.person("acme", access.NewScopes(access.KeysWrite, access.InvoicesRead)), owner} {
+			_, token = w.invite(by, "ada@example.com", access.NewScopes(access.InvoicesRead))
+			if by.ID != owner.ID {
+				w.wantRefused(token, "in place of a membership that the inviter cannot give", access.ErrMayNotReplace)
+			} else if w.join(token) == "" {
+				t.Error("a person without another membership is not signed in")
+			}
+		}
+		if _, _, err := w.Invite(ctx, access.Open(), access.Invitation{Email: "e@example.com", Name: "E", MerchantID: gone, Scopes: access.Read}); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("an invitation to no merchant: %v", err)
+		}
+
+		_, token = w.invite(owner, "bob@example.com", access.Read)
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), owner.ID))
+		w.wantRefused(token, "of a key that was revoked", access.ErrLink)
+		_, _, err = w.Invite(ctx, w.person("acme", access.Finance).Principal(), access.Invitation{Email: "e@example.com", Name: "E", Scopes: access.Read})
+		if scope := (*access.ScopeError)(nil); !errors.As(err, &scope) {
+			t.Errorf("an invitation without keys:write: %v", err)
+		}
+		expect.OK(t, w.Clean(ctx, w.at.Add(access.InvitationLifetime)))
+		if open, err := w.Invitations(ctx, access.Open(), "acme"); err != nil || len(open) > 0 {
+			t.Errorf("after the clean-up there are %+v, %v", open, err)
+		}
+	})
+}
+
+// TestMemberships switches among a person's merchants, and ends memberships.
+func TestMemberships(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		ctx := t.Context()
+		acme, globex := w.person("acme", access.Admin), w.person("globex", access.Admin)
+		_, token := w.invite(acme, "ada@example.com", access.Finance)
+		session := w.join(token)
+		for _, scopes := range []access.Scopes{access.Finance, access.Support} {
+			_, token = w.invite(globex, "ada@example.com", scopes)
+			if w.join(token) != "" {
+				t.Error("an invitation of one merchant signs in the person of another")
+			}
+		}
+		s, p, err := w.Find(ctx, session)
+		if err != nil || p.MerchantID != "acme" {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		other, err := w.As(ctx, s, "globex")
+		if err != nil || other.MerchantID != "globex" || other.Scopes != access.Support || !other.IsLetInBy(s.KeyID) {
+			t.Errorf("at globex the person is %+v, %v", other, err)
+		}
+		if _, err := w.As(ctx, s, "initech"); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("at a merchant of others: %v", err)
+		}
+		link, err := w.MailLink(ctx, "ada@example.com")
+		expect.OK(t, err)
+		mailed, err := w.OpenLink(ctx, link.Token, access.Browser{})
+		if err != nil || w.find(mailed).PersonID != s.PersonID {
+			t.Errorf("by a mailed link: %v", err)
+		}
+		if _, err := w.OpenLink(ctx, link.Token, access.Browser{}); !errors.Is(err, access.ErrLink) {
+			t.Errorf("by a used link: %v", err)
+		}
+		for name, err := range map[string]error{
+			"a link of a key":   second2(w.MakeLink(ctx, globex.Principal(), other.KeyID)),
+			"an own link":       second2(w.MakeLink(ctx, other, other.KeyID)),
+			"a rotation":        third(w.keys.Rotate(ctx, access.Open(), other.KeyID, 0)),
+			"an unknown reader": second2(w.MailLink(ctx, "eve@example.com")),
+		} {
+			if want := map[bool]error{true: db.ErrNotFound, false: access.ErrPersonal}[name == "an unknown reader"]; !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
+		}
+		keyed, _ := w.signIn(acme) // sees no memberships
+		if all, err := w.Memberships(ctx, w.find(keyed)); err != nil || all != nil {
+			t.Errorf("a key has the memberships %+v, %v", all, err)
+		}
+		if list, err := w.List(ctx, other, "", 99); err != nil || len(list) != 2 {
+			t.Errorf("the person has %d sessions, %v", len(list), err)
+		}
+		if err := w.End(ctx, other, w.find(mailed).ID); err != nil {
+			t.Errorf("end of an own session of another merchant: %v", err)
+		}
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), other.KeyID))
+		if _, err := w.As(ctx, s, "globex"); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("after the membership ended: %v", err)
+		}
+		_, token = w.invite(acme, "ada@example.com", access.Finance)
+		_, atGlobex := w.invite(globex, "ada@example.com", access.Finance)
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), s.KeyID))
+		w.wantRefused(token, "after the person was removed", access.ErrLink)
+		if _, err := w.Invitation(ctx, atGlobex); err != nil {
+			t.Errorf("an invitation of another merchant: %v", err)
+		}
+		w.wantSignedOut(session, "after its membership ended")
+		if _, err := w.MailLink(ctx, "ada@example.com"); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("a link without a membership: %v", err)
+		}
+	})
+}
+
+func second2(_ access.Link, err error) error               { return err }
+func third(_ access.Record, _ access.Key, err error) error { return err }
+
+// TestLimitsOfPeople reaches the limits of invitations and of memberships.
+func TestLimitsOfPeople(t *testing.T) {
+	t.Parallel()
+	w := newSessionWorld(t, dbtest.Open(t, dbtest.Migrated(t)))
+	operator := w.person("", access.Admin).Principal()
+	for n := range access.MaxMemberships + 1 {
+		i, token, err := w.Invite(t.Context(), operator, access.Invitation{Email: "ada@example.com", Name: "Ada", MerchantID: fmt.Sprint("m", n), Scopes: access.Read})
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		if n == access.MaxMemberships {
+			w.wantRefused(token, "one more membership", access.ErrTooManyMemberships)
+		} else {
+			w.join(token)
+		}
+	}
+	for n := range access.MaxInvitations + 1 {
+		_, _, err := w.Invite(t.Context(), operator, access.Invitation{Email: fmt.Sprintf("p%d@example.com", n), Name: "P", MerchantID: "acme", Scopes: access.Read})
+		if (err != nil) != (n == access.MaxInvitations) || err != nil && !errors.Is(err, access.ErrTooManyInvitations) {
+			t.Errorf("invitation %d: %v", n+1, err)
+		}
+	}
 }

@@ -20,8 +20,7 @@ import (
 
 func newKey(t *testing.T, mode access.Mode) access.Key {
 	t.Helper()
-	k, err := access.NewKey(mode, rand.Reader)
-	expect.OK(t, err)
+	k := expect.Must(access.NewKey(mode, rand.Reader))
 	return k
 }
 

@@ -96,9 +96,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 				}
 				_, err := w.start(t, test.starts[last])
 				if test.refused == "" {
-					if err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, err)
 					return
 				}
 				if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "quittance merchant resume shop") {
@@ -339,9 +337,7 @@ func TestClaimsRace(t *testing.T) {
 						holds[i] = err == nil && len(refused) == 0
 						return err
 					})
-					if err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, err)
 				})
 			}
 			wg.Wait()

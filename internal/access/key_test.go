@@ -21,8 +21,7 @@ import (
 
 func drawKey(t *rapid.T) access.Key {
 	random := rapid.SliceOfN(rapid.Byte(), 21, 21).Draw(t, "random")
-	k, err := access.NewKey(rapid.SampledFrom([]access.Mode{access.Live, access.Test}).Draw(t, "mode"), bytes.NewReader(random))
-	expect.OK(t, err)
+	k := expect.Must(access.NewKey(rapid.SampledFrom([]access.Mode{access.Live, access.Test}).Draw(t, "mode"), bytes.NewReader(random)))
 	return k
 }
 
@@ -70,8 +69,7 @@ func TestKeyTypo(t *testing.T) {
 }
 
 func TestParseKeyErrors(t *testing.T) {
-	k, err := access.NewKey(access.Live, rand.Reader)
-	expect.OK(t, err)
+	k := expect.Must(access.NewKey(access.Live, rand.Reader))
 	text := k.Reveal()
 	last := byte('0')
 	if text[len(text)-1] == last {
@@ -97,8 +95,7 @@ func TestParseKeyErrors(t *testing.T) {
 
 // TestKeyIsNotPrinted formats a key in each usual way.
 func TestKeyIsNotPrinted(t *testing.T) {
-	k, err := access.NewKey(access.Test, rand.Reader)
-	expect.OK(t, err)
+	k := expect.Must(access.NewKey(access.Test, rand.Reader))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		if got := fmt.Sprintf(verb, k); strings.Contains(got, k.Reveal()[14:]) {
 			t.Errorf("%s prints the key", verb)
@@ -107,8 +104,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 }
 
 func FuzzParseKey(f *testing.F) {
-	k, err := access.NewKey(access.Live, bytes.NewReader(make([]byte, 21)))
-	expect.OK(f, err)
+	k := expect.Must(access.NewKey(access.Live, bytes.NewReader(make([]byte, 21))))
 	f.Add(k.Reveal())
 	f.Add("qk_test_")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -235,8 +231,7 @@ func key(t *testing.T) access.MasterKey {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
 	expect.OK(t, err)
-	k, err := access.ParseMasterKey(text + "\n")
-	expect.OK(t, err)
+	k := expect.Must(access.ParseMasterKey(text + "\n"))
 	return k
 }
 

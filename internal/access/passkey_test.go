@@ -40,8 +40,7 @@ type device struct {
 
 func newDevice(t *testing.T) *device {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	expect.OK(t, err)
+	key := expect.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	return &device{key: key, id: []byte(rand.Text()[:16]), host: "office.example", origin: office, flags: 0x1d}
 }
 
@@ -61,8 +60,7 @@ func (d *device) clientData(use, challenge string) []byte {
 // challengeOf returns the challenge of the options of a use.
 func challengeOf(t *testing.T, options any) string {
 	t.Helper()
-	text, err := json.Marshal(options)
-	expect.OK(t, err)
+	text := expect.Must(json.Marshal(options))
 	var in struct {
 		PublicKey struct {
 			Challenge string `json:"challenge"`

@@ -190,9 +190,7 @@ func TestEndSession(t *testing.T) {
 						t.Errorf("%s is listed %+v", by, l)
 					}
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, err)
 			}
 		}
 	})
@@ -373,8 +371,7 @@ func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		with := func() (*sessionWorld, string) {
-			key, err := access.NewKey(access.Live, rand.Reader)
-			expect.OK(t, err)
+			key := expect.Must(access.NewKey(access.Live, rand.Reader))
 			v := *w
 			now := func() time.Time { return w.at }
 			v.SessionManager = access.NewSessions(access.SessionConfig{Store: store, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{

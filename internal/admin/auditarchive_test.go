@@ -181,8 +181,7 @@ func TestDamagedArchive(t *testing.T) {
 		a.write(5, 72*time.Hour)
 		a.write(2, time.Hour)
 		a.archive()
-		text, err := os.ReadFile(a.files[0])
-		expect.OK(t, err)
+		text := expect.Must(os.ReadFile(a.files[0]))
 		fault := (*access.FaultError)(nil)
 		for name, changed := range map[string]string{
 			"a field": strings.Replace(string(text), "maria", "marie", 1), "a line": string(text[strings.IndexByte(string(text), '\n')+1:]),

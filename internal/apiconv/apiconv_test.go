@@ -68,8 +68,7 @@ func confirmed() invoice.Payment {
 // names returns the sorted names of a value's JSON members.
 func names(t *testing.T, v any) []string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	expect.OK(t, err)
+	text := expect.Must(json.Marshal(v))
 	var members map[string]any
 	expect.OK(t, json.Unmarshal(text, &members))
 	return slices.Sorted(maps.Keys(members))
@@ -126,8 +125,7 @@ func TestMembers(t *testing.T) {
 }
 
 func TestInvoice(t *testing.T) {
-	got, err := json.Marshal(apiconv.Invoice(paid()))
-	expect.OK(t, err)
+	got := expect.Must(json.Marshal(apiconv.Invoice(paid())))
 	want := map[string]any{
 		"id": open.ID, "merchantId": "acme", "merchantAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
 		"amount": "4900000", "currency": "USDC", "chainKey": "base", "status": "paid",
@@ -211,8 +209,7 @@ func TestAmountsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inv := open
 		inv.Amount = invoice.AmountFromBytes([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "amount")))
-		text, err := json.Marshal(apiconv.Invoice(inv))
-		expect.OK(t, err)
+		text := expect.Must(json.Marshal(apiconv.Invoice(inv)))
 		var back apitypes.Invoice
 		expect.OK(t, json.Unmarshal(text, &back))
 		if got, err := invoice.ParseAmount(back.Amount); err != nil || got != inv.Amount {

@@ -87,8 +87,7 @@ func newKeyring(t *testing.T, seed byte) *access.Keyring {
 	for i := range raw {
 		raw[i] = byte(i*i) + seed
 	}
-	key, err := access.ParseMasterKey(hex.EncodeToString(raw))
-	expect.OK(t, err)
+	key := expect.Must(access.ParseMasterKey(hex.EncodeToString(raw)))
 	return access.NewKeyring(key)
 }
 

@@ -288,8 +288,7 @@ func TestLookup(t *testing.T) {
 
 // TestNetworksAreDocumented compares both tables of networks in docs/configuration.md with the built-in ones.
 func TestNetworksAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	expect.OK(t, err)
+	page := expect.Must(os.ReadFile(testdeps.Repo("docs/configuration.md")))
 	table := func(head string) string {
 		_, table, _ := strings.Cut(string(page), "\n"+head)
 		table, _, _ = strings.Cut(table, "\n\n")
@@ -364,8 +363,7 @@ func TestLeastSweep(t *testing.T) {
 func TestBoundaryOfADay(t *testing.T) {
 	p := SweepPolicy{When: SweepDaily, At: 3 * time.Hour}
 	at := func(text string) time.Time {
-		parsed, err := time.Parse(time.RFC3339, text)
-		expect.OK(t, err)
+		parsed := expect.Must(time.Parse(time.RFC3339, text))
 		return parsed
 	}
 	for now, want := range map[string]string{
@@ -385,8 +383,7 @@ const testKey = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff8
 
 func sign(t testing.TB, text string) (signature string, by invoice.Address) {
 	t.Helper()
-	key, err := crypto.HexToECDSA(testKey)
-	expect.OK(t, err)
+	key := expect.Must(crypto.HexToECDSA(testKey))
 	sig, err := crypto.Sign(accounts.TextHash([]byte(text)), key)
 	expect.OK(t, err)
 	return "0x" + hex.EncodeToString(sig), invoice.Address(crypto.PubkeyToAddress(key.PublicKey))

@@ -181,9 +181,7 @@ func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 			Params []any
 		}
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		var calls []question
 		if json.Unmarshal(body, &calls) != nil {
 			calls = make([]question, 1)

@@ -273,9 +273,7 @@ func scripted(t *testing.T, results map[string]string) *chain.Client {
 	}
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		answer := func(c call) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, results[c.Method]) }
 		var one call
 		if json.Unmarshal(body, &one) == nil {

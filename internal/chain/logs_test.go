@@ -31,8 +31,7 @@ func transferLogs(tb testing.TB, n int) []byte {
 			TxIndex: uint(i), BlockHash: common.Hash{2}, BlockTimestamp: 1_790_000_000, Index: uint(i),
 		}
 	}
-	data, err := json.Marshal(logs)
-	expect.OK(tb, err)
+	data := expect.Must(json.Marshal(logs))
 	return data
 }
 
@@ -217,8 +216,7 @@ func TestSafeBatch(t *testing.T) {
 	meta := parsed["meta"].(map[string]any)
 	checksum := meta["checksum"]
 	delete(meta, "checksum") // as the Transaction Builder verifies it
-	without, err := json.Marshal(parsed)
-	expect.OK(t, err)
+	without := expect.Must(json.Marshal(parsed))
 	if want, err := SafeChecksum(without); checksum != want || err != nil {
 		t.Errorf("checksum %s, want %s, %v", checksum, want, err)
 	}

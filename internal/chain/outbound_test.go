@@ -54,8 +54,7 @@ func hijacking(t *testing.T, answer string) (url string, gone <-chan struct{}) {
 
 func post(ctx context.Context, t *testing.T, c *http.Client, url string) (*http.Response, error) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(ctx, http.MethodPost, url, nil))
 	return c.Do(r)
 }
 

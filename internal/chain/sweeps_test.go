@@ -44,8 +44,7 @@ func TestSweepEvents(t *testing.T) {
 // FuzzSweepEvents parses the logs of any receipt that a node may return.
 func FuzzSweepEvents(f *testing.F) {
 	factory := common.Address{0x61}
-	seed, err := json.Marshal(sweepLogs(factory))
-	expect.OK(f, err)
+	seed := expect.Must(json.Marshal(sweepLogs(factory)))
 	f.Add(seed)
 	f.Add([]byte(`[{"address":"0x6100000000000000000000000000000000000000","topics":[],"data":"0x"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -169,8 +169,7 @@ func TestMasterKeys(t *testing.T) {
 	cfg, err := config.Parse([]byte(full), secrets)
 	expect.OK(t, err)
 	for i, text := range []string{masterKey, strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
-		key, err := access.ParseMasterKey(text)
-		expect.OK(t, err)
+		key := expect.Must(access.ParseMasterKey(text))
 		if got, err := cfg.Keyring.Open("shop", 1, access.NewKeyring(key).Seal("shop", 1, "s")); err != nil || got != "s" {
 			t.Errorf("key %d opens %q, %v", i, got, err)
 		}

@@ -31,8 +31,7 @@ func TestChangesAreDocumented(t *testing.T) {
 // readSettings returns the settings that a page documents.
 func readSettings(t *testing.T, page string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(testdeps.Repo("docs/" + page))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/" + page)))
 	return documentedSettings(string(text))
 }
 

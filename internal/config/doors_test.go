@@ -22,13 +22,10 @@ import (
 // newPair returns a self-signed certificate and its key, in PEM.
 func newPair(t *testing.T) (certificate, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	expect.OK(t, err)
+	private := expect.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"pay.example.com"}, NotAfter: time.Now().Add(time.Hour)}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	expect.OK(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	expect.OK(t, err)
+	raw := expect.Must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	encoded := expect.Must(x509.MarshalPKCS8PrivateKey(private))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 

@@ -71,8 +71,7 @@ func TestShowStandby(t *testing.T) {
 // TestShowFillsDefaults wants each setting with a default in docs/configuration.md to be shown with it
 // if the file leaves it out.
 func TestShowFillsDefaults(t *testing.T) {
-	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/configuration.md")))
 	shown := show(t, `
 merchants: [{id: shop}]
 publicUrl: https://pay.example

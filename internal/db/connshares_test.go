@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -161,9 +162,7 @@ func hold(t *testing.T, n int, update func(fn func(*db.Tx) error) error) (releas
 				<-released
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 		})
 	}
 	awaitConns(t, &begun, int64(n))
@@ -252,8 +251,7 @@ func TestReplacedFileIsNoticed(t *testing.T) {
 		t.Fatalf("noticed %+v", r)
 	}
 	path := strings.TrimPrefix(url, "sqlite:")
-	text, err := os.ReadFile(path)
-	rowtest.Must(t, err)
+	text := expect.Must(os.ReadFile(path))
 	rowtest.Must(t, os.WriteFile(path+".new", text, 0o600))
 	rowtest.Must(t, os.Rename(path+".new", path))
 	if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoverySuspected || !strings.Contains(r.Reason, "replaced") {

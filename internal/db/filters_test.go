@@ -3,18 +3,25 @@ package db_test
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -227,4 +234,260 @@ func TestExaminedRows(t *testing.T) {
 			t.Errorf("from one account: %d payments, examined down to %q, %v", len(found), examined, err)
 		}
 	})
+}
+
+// TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before its
+// limit: no more than the blocks with as many entries of an index as a list examines. With as many
+// rows of one merchant, the rest of an index has hundreds.
+func TestShortListsReadFewBlocks(t *testing.T) {
+	t.Parallel()
+	const few, indexed, merged, examined = 15, 40, 60, 80
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	until := time.Unix(1_800_000_000, 0)
+	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
+	rowtest.Must(t, err)
+	rowtest.Must(t, ledger.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {}))
+	blocks := newBlockCheck(t, url)
+
+	some := rows.Invoice(15_000)
+	merchant, details := some.MerchantID, some.Details
+	exceptional := some
+	for i := 0; exceptional.Exception == ""; i++ {
+		exceptional = rows.Invoice(i)
+	}
+	basket := []ledger.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
+	newest := db.Span{From: rows.Invoice(19_999).CreatedAt}
+	read := db.Recorded(s, blocks.record)
+	_, err = report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Void, newest.From, db.MaxExamined)
+	rowtest.Must(t, err)
+	blocks.check("amounts of none void in a second", examined)
+	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error {
+		_, err := ledger.ExpireRefunds(t.Context(), db.RecordedTx(tx, blocks.record), some.ChainKey, until, db.MaxExamined)
+		return err
+	}))
+	blocks.check("expiry of prepared refunds", few)
+	_, err = ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{Limit: 3})
+	rowtest.Must(t, err)
+	blocks.check("refunds", examined)
+	// Only by an index, by an index for each combination of values, and with invoices that are examined for another
+	// filter.
+	for most, filters := range map[int]map[string]ledger.InvoiceFilter{
+		indexed: {
+			"all":                    {},
+			"address":                {To: some.Merchant.String()},
+			"reference":              {Reference: details.Reference},
+			"merchant and reference": {MerchantID: merchant, Reference: details.Reference},
+			"pair":                   {Metadata: basket},
+			"merchant and pair":      {MerchantID: merchant, Metadata: basket},
+			"customer":               {MerchantID: merchant, Customer: details.Customer.ID},
+			"amount":                 {Amount: some.Amount.String()},
+		},
+		merged: {
+			"exception":              {Exception: exceptional.Exception},
+			"merchant and exception": {MerchantID: merchant, Exception: exceptional.Exception},
+			"merchant and state":     {MerchantID: merchant, Status: some.Status},
+		},
+		examined: {
+			"reference and state":   {MerchantID: merchant, Reference: details.Reference, Status: some.Status},
+			"none void in a second": {MerchantID: merchant, Status: invoice.Void, Created: newest},
+			"of a second":           {Created: newest},
+			"of merchant, a second": {MerchantID: merchant, Created: newest},
+		},
+	} {
+		for name, f := range filters {
+			f.Limit = 5
+			found, _, err := ledger.NewReader(read).Invoices(t.Context(), f)
+			rowtest.Must(t, err)
+			if len(found) == 0 && f.Status != invoice.Void {
+				t.Errorf("%s: none is listed", name)
+			}
+			blocks.check(name, most)
+		}
+	}
+}
+
+// blockCheck checks how many blocks PostgreSQL reads for statements that are recorded.
+type blockCheck struct {
+	*testing.T
+	conn *pgx.Conn
+	list []rowtest.Statement // recorded since the last check
+}
+
+// newBlockCheck connects to a database as the service does, so that prepared statements have one plan for all values.
+func newBlockCheck(t *testing.T, url string) *blockCheck {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	rowtest.Must(t, err)
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // a failure has no consequences
+	_, err = conn.Exec(t.Context(), db.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
+	rowtest.Must(t, err)
+	return &blockCheck{T: t, conn: conn}
+}
+
+func (c *blockCheck) record(query string, args []any) {
+	c.list = append(c.list, rowtest.Statement{Query: query, Args: args})
+}
+
+// check requires that each statement since the last check reads at most the given number of blocks.
+func (c *blockCheck) check(name string, most int) {
+	c.Helper()
+	for _, l := range c.list {
+		if n := c.blocksOf(l); n > most {
+			c.Errorf("%s: %d blocks are read, want %d at most\n%s", name, n, most, l.Query)
+		}
+	}
+	c.list = nil
+}
+
+// blocksOf returns how many blocks PostgreSQL reads for a statement.
+func (c *blockCheck) blocksOf(s rowtest.Statement) int {
+	c.Helper()
+	var text string
+	rowtest.Must(c, c.conn.QueryRow(c.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.Query, s.Args...).Scan(&text))
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	rowtest.Must(c, json.Unmarshal([]byte(text), &plans))
+	return plans[0].Plan.Hit + plans[0].Plan.Read
+}
+
+func TestExpiringInvoices(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		var made []invoice.Invoice
+		for i, expires := range []int64{1300, 1100, 1200} {
+			inv := rowtest.Sample(fmt.Sprint("inv_", i), "m")
+			inv.ExpiresAt, inv.FromBlock = invoice.Unix(expires), 7
+			made = append(made, inv)
+		}
+		closed, other := rowtest.Sample("inv_closed", "m"), rowtest.Sample("inv_other", "m")
+		closed.ExpiresAt, closed.Status = invoice.Unix(1050), invoice.Expired
+		other.ExpiresAt, other.ChainKey = invoice.Unix(1050), "other"
+		rowtest.Insert(t, s, append(made, closed, other)...)
+		for before, want := range map[int64]int{1100: 0, 1101: 1, 1200: 1, 1201: 2, 9999: 3} {
+			if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 7, invoice.Unix(before), 10); err != nil || len(got) != want {
+				t.Errorf("expiring before %d: %d, %v, want %d", before, len(got), err, want)
+			}
+		}
+		if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 0, invoice.Unix(9999), 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
+			t.Errorf("the first two that expire: %+v, %v", got, err)
+		}
+		if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 8, invoice.Unix(9999), 10); err != nil || len(got) != 0 {
+			t.Errorf("%d expire that the block can pay, %v", len(got), err)
+		}
+	})
+}
+
+// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open
+// invoice of an address has, if the open invoices of a chain have few prices and one address.
+func TestAmountLookupsReadFewBlocks(t *testing.T) {
+	t.Parallel()
+	const prices, most = 2, 100 // two of each index for 10 lookups
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	rowtest.StartChain(t, s, "base")
+	var all []invoice.Invoice
+	for i := range 4000 {
+		inv := rowtest.Sample(fmt.Sprintf("inv_%05d", i), "m")
+		inv.Amount = invoice.NewAmount(uint64(1 + i%prices))
+		inv.TransferAmount = invoice.NewAmount(uint64(100_000 + i))
+		all = append(all, inv)
+	}
+	rowtest.Insert(t, s, all...)
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
+	rowtest.Must(t, err)
+	read := db.Recorded(s, blocks.record)
+	key := ledger.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
+	_, err = ledger.InvoicesByAmount(t.Context(), read, []ledger.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
+	rowtest.Must(t, err)
+	_, err = ledger.AmountUses(t.Context(), read, []ledger.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
+	rowtest.Must(t, err)
+	blocks.check("an unused amount", most)
+}
+
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices
+// of an address had as transfer amount, one after the other. It must read only the blocks of the newest.
+func TestOldTransferAmountsAreNotRead(t *testing.T) {
+	t.Parallel()
+	const told, most = 1000, 100
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	rowtest.StartChain(t, s, "base")
+	var all []invoice.Invoice
+	for i := range told {
+		for other := range uint64(20) { // in the index between the rows of the amount
+			inv := rowtest.Sample(fmt.Sprintf("inv_%05d_%d", i, other), "m")
+			inv.Amount, inv.TransferAmount = invoice.NewAmount(100), invoice.NewAmount(101+other)
+			inv.Status, inv.FromBlock, inv.ClosedBlock = invoice.Expired, uint64(i), uint64(i)
+			all = append(all, inv)
+		}
+	}
+	rowtest.Insert(t, s, all...)
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
+	rowtest.Must(t, err)
+	read := db.Recorded(s, blocks.record)
+	key := ledger.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
+	uses, err := ledger.AmountUses(t.Context(), read, []ledger.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
+	if err != nil || uses[key] != (ledger.AmountUse{Until: all[0].ExpiresAt}) {
+		t.Errorf("the amount's use is %+v, %v", uses[key], err)
+	}
+	moved := rowtest.SamplePayment(1).Transfer
+	moved.To, moved.Amount, moved.BlockNumber = key.Merchant, key.Amount, told
+	of, err := ledger.InvoicesByTransferAmount(t.Context(), read, []invoice.Transfer{moved})
+	if want := fmt.Sprintf("inv_%05d_0", told-1); err != nil || len(of) != 1 || of[0] != want {
+		t.Errorf("the amount is of %v, %v; want %s", of, err, want)
+	}
+	blocks.check("an amount of many", most)
+}
+
+// TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has doubled.
+func TestUpdateStatistics(t *testing.T) {
+	t.Parallel()
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	conn := dbtest.SQL(t, url)
+	expect.Success(t)(conn.ExecContext(t.Context(), "ALTER TABLE merchants SET (autovacuum_enabled = false)"))
+	written := 0
+	for _, tc := range []struct {
+		rows    int
+		counted bool
+	}{{499, false}, {1, true}, {400, false}, {100, true}} {
+		written += tc.rows
+		addMerchants(t, conn, written-tc.rows, written)
+		grown, err := s.UpdateStatistics(t.Context())
+		expect.OK(t, err)
+		if got := slices.Contains(grown, "merchants"); got != tc.counted {
+			t.Errorf("after %d rows: counted %v; want %v", written, got, tc.counted)
+		}
+		var counted int
+		expect.OK(t, conn.QueryRowContext(t.Context(), "SELECT reltuples::bigint FROM pg_class WHERE oid = 'merchants'::regclass").Scan(&counted))
+		if tc.counted && counted != written {
+			t.Errorf("the planner expects %d rows; want %d", counted, written)
+		}
+	}
+}
+
+// addMerchants adds merchants with the numbers from first, and waits until PostgreSQL has counted as many more changes.
+func addMerchants(t *testing.T, conn *sql.DB, first, end int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	changes := func() (n int) {
+		err := conn.QueryRowContext(ctx, "SELECT n_mod_since_analyze FROM pg_stat_user_tables WHERE relname = 'merchants'").Scan(&n)
+		expect.OK(t, err)
+		return n
+	}
+	before := changes()
+	expect.Success(t)(conn.ExecContext(ctx, "INSERT INTO merchants (id, created_at) SELECT 'm' || i, 0 FROM generate_series($1::bigint, $2::bigint - 1) AS i", first, end))
+	for changes() < before+end-first {
+		if !clock.Sleep(ctx, 20*time.Millisecond, nil) {
+			t.Fatal("PostgreSQL has not noted the changes")
+		}
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -185,6 +187,179 @@ func TestUsePublicHost(t *testing.T) {
 		}
 		if got := use("now.example", 1000); len(got) != db.MaxFormerHosts || slices.Contains(got, "a.example") {
 			t.Errorf("%d former hosts are known: %q", len(got), got)
+		}
+	})
+}
+
+// TestLockService checks that one service at a time uses a SQLite file, under any of its
+// names, and that the error names the file and the process.
+func TestLockService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, alias := filepath.Join(dir, "q.db"), filepath.Join(dir, "alias.db")
+	s := dbtest.Open(t, "sqlite:"+path)
+	rowtest.Must(t, os.Symlink(path, alias))
+	unlock, err := db.LockService("sqlite:" + path)
+	rowtest.Must(t, err)
+	for _, name := range []string{path, alias} {
+		_, err := db.LockService("sqlite:" + name)
+		for _, want := range []string{path, fmt.Sprintf("process %d", os.Getpid()), "stop that one"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("a second lock of %s: %v; want it to say %q", name, err, want)
+			}
+		}
+	}
+	rowtest.Insert(t, s, rowtest.Sample("inv_1", "m")) // the lock does not prevent access to the file
+	rowtest.Must(t, unlock())
+	unlock, err = db.LockService("sqlite:" + alias)
+	rowtest.Must(t, err)
+	rowtest.Must(t, unlock())
+}
+
+func TestLockServiceOnPostgres(t *testing.T) {
+	url := dbtest.Postgres(t)
+	for range 2 {
+		if _, err := db.LockService(url); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSecondName gives a database a second name by a hard link. No service and no command uses it
+// under either name, until one name is left.
+func TestSecondName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, second := filepath.Join(dir, "q.db"), filepath.Join(dir, "elsewhere", "second.db")
+	s := dbtest.Open(t, "sqlite:"+path)
+	rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
+	rowtest.Must(t, s.Close())
+	rowtest.Must(t, os.Mkdir(filepath.Dir(second), 0o700))
+	rowtest.Must(t, os.Link(path, second))
+	for _, name := range []string{path, second} {
+		_, locked := db.LockService("sqlite:" + name)
+		_, opened := db.Open(t.Context(), "sqlite:"+name)
+		for does, err := range map[string]error{
+			"lock": locked, "open": opened, "backup": db.Backup(t.Context(), "sqlite:"+name, filepath.Join(dir, "copy.db"), time.Now()),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "one file with 2 names") || !strings.Contains(err.Error(), "-samefile "+name) {
+				t.Errorf("%s of %s: %v; want an error that says how to find both names", does, name, err)
+			}
+		}
+	}
+	rowtest.Must(t, os.Remove(second))
+	unlock, err := db.LockService("sqlite:" + path)
+	rowtest.Must(t, err)
+	rowtest.Must(t, unlock())
+}
+
+// TestLockedFile checks that the lock is on the database's file too: it holds after the file next to
+// it was removed, and for a path with a separate lock file, such as a bind mount of the file.
+func TestLockedFile(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		return // where a file has another path only by a link, see TestSecondName
+	}
+	path := filepath.Join(t.TempDir(), "q.db")
+	unlock, err := db.LockService("sqlite:" + path)
+	rowtest.Must(t, err)
+	rowtest.Must(t, os.Remove(path+".lock"))
+	_, err = db.LockService("sqlite:" + path)
+	if err == nil || !strings.Contains(err.Error(), "in use by another quittance under another path") {
+		t.Errorf("a second lock: %v; want that the file is in use", err)
+	}
+	rowtest.Must(t, unlock())
+	unlock, err = db.LockService("sqlite:" + path)
+	rowtest.Must(t, err)
+	rowtest.Must(t, unlock())
+}
+
+// TestIntact damages a page of a table that no statement reads at the start.
+func TestIntact(t *testing.T) {
+	t.Parallel()
+	url := dbtest.SQLite(t)
+	s := dbtest.Open(t, url)
+	dbtest.Schedule(t, s, "shop", 0, 200, 1000)
+	if complete, err := s.CheckIntact(t.Context()); err != nil || !complete {
+		t.Fatalf("an intact file: %t, %v", complete, err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	if complete, err := s.CheckIntact(late); err != nil || complete {
+		t.Errorf("a check without time: %t, %v; want that it is incomplete", complete, err)
+	}
+	rowtest.Must(t, s.Close())
+	path := strings.TrimPrefix(url, "sqlite:")
+	content, err := os.ReadFile(path)
+	rowtest.Must(t, err)
+	at := strings.Index(string(content), `{"id": "evt_shop_000100"`)
+	if at < 0 {
+		t.Fatal("the file holds no event")
+	}
+	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and the place of its rows
+	rowtest.Must(t, os.WriteFile(path, content, 0o600))
+	s, err = db.Open(t.Context(), url)
+	rowtest.Must(t, err)
+	defer func() { rowtest.Must(t, s.Close()) }()
+	if complete, err := s.CheckIntact(t.Context()); err == nil || complete || !strings.Contains(err.Error(), "Restore the newest backup") {
+		t.Errorf("a damaged file: %t, %v", complete, err)
+	}
+}
+
+func TestLease(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		one, two := db.WorkLease{Name: "work", Holder: "one"}, db.WorkLease{Name: "work", Holder: "two"}
+		for i, step := range []struct {
+			lease      db.WorkLease
+			now, until int64
+			want       bool
+		}{
+			{one, 100, 200, true},
+			{two, 199, 299, false},
+			{db.WorkLease{Name: "other work", Holder: "two"}, 199, 299, true},
+			{one, 150, 250, true}, // extended
+			{two, 249, 349, false},
+			{two, 250, 350, true}, // at its end
+			{one, 260, 360, false},
+			{two, 500, 600, true}, // after its end, and no other has taken it
+		} {
+			got, err := s.AcquireWorkLease(t.Context(), step.lease, rowtest.AtMS(step.now), rowtest.AtMS(step.until))
+			rowtest.Must(t, err)
+			if got != step.want {
+				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
+			}
+		}
+		rowtest.Must(t, s.ReleaseWorkLease(t.Context(), one)) // the lease of another holder, so it has no effect
+		if got, err := s.AcquireWorkLease(t.Context(), one, rowtest.AtMS(510), rowtest.AtMS(610)); err != nil || got {
+			t.Errorf("a lease was released by another than its holder: %t, %v", got, err)
+		}
+		rowtest.Must(t, s.ReleaseWorkLease(t.Context(), two))
+		if got, err := s.AcquireWorkLease(t.Context(), one, rowtest.AtMS(510), rowtest.AtMS(610)); err != nil || !got {
+			t.Errorf("a lease that was given back is not free: %t, %v", got, err)
+		}
+	})
+}
+
+func TestLeaseGoesToOneOfMany(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		const askers = 16
+		got := make([]bool, askers)
+		var group errgroup.Group
+		for i := range askers {
+			group.Go(func() (err error) {
+				got[i], err = s.AcquireWorkLease(t.Context(), db.WorkLease{Name: "work", Holder: string(rune('a' + i))}, rowtest.AtMS(1), rowtest.AtMS(2))
+				return err
+			})
+		}
+		rowtest.Must(t, group.Wait())
+		holders := 0
+		for _, held := range got {
+			if held {
+				holders++
+			}
+		}
+		if holders != 1 {
+			t.Errorf("%d of %d got the lease, want one", holders, askers)
 		}
 	})
 }

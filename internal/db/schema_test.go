@@ -69,8 +69,7 @@ func schemaTables(t *testing.T, kind string) (tables []table) {
 // schemaFile returns a schema file.
 func schemaFile(t *testing.T, kind string) string {
 	t.Helper()
-	text, err := os.ReadFile("schema/" + kind + ".sql")
-	rowtest.Must(t, err)
+	text := expect.Must(os.ReadFile("schema/" + kind + ".sql"))
 	return string(text)
 }
 
@@ -118,8 +117,7 @@ func TestMigrationFiles(t *testing.T) {
 	t.Parallel()
 	of := make(map[string][]string)
 	for _, kind := range []string{"sqlite", "postgres"} {
-		paths, err := filepath.Glob("migrations/" + kind + "/*")
-		rowtest.Must(t, err)
+		paths := expect.Must(filepath.Glob("migrations/" + kind + "/*"))
 		for i, path := range paths {
 			if name := filepath.Base(path); !strings.HasPrefix(name, fmt.Sprintf("%05d_", i+2)) || filepath.Ext(name) != ".sql" {
 				t.Errorf("%s is number %d; want a name such as %05[2]d_name.sql", path, i+2)
@@ -144,12 +142,10 @@ type released struct {
 // releases returns the releases, the oldest first.
 func releases(t *testing.T) (all []released) {
 	t.Helper()
-	folders, err := filepath.Glob("testdata/released/*/")
-	rowtest.Must(t, err)
+	folders := expect.Must(filepath.Glob("testdata/released/*/"))
 	for _, folder := range folders {
 		number, _, _ := strings.Cut(filepath.Base(folder), "_")
-		version, err := strconv.ParseInt(number, 10, 64)
-		rowtest.Must(t, err)
+		version := expect.Must(strconv.ParseInt(number, 10, 64))
 		all = append(all, released{folder, version})
 	}
 	return all
@@ -180,8 +176,7 @@ func TestUpgradeOfReleases(t *testing.T) {
 	t.Parallel()
 	for _, r := range releases(t) {
 		eachEmpty(t, func(t *testing.T, url, kind string) {
-			text, err := os.ReadFile(filepath.Join(r.folder, kind+".sql"))
-			rowtest.Must(t, err)
+			text := expect.Must(os.ReadFile(filepath.Join(r.folder, kind+".sql")))
 			rowtest.Must(t, db.MakeRelease(t.Context(), url, string(text), r.version))
 			counts := insertRows(t, url, filepath.Join(r.folder, "rows.sql"))
 			dbtest.Open(t, url)
@@ -326,21 +321,17 @@ func TestCreateIsOneTransaction(t *testing.T) {
 // and that an open store keeps working.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			at := url(t)
-			s := dbtest.Open(t, at)
-			rowtest.Must(t, s.SetVersion(t.Context(), 9999))
-			rowtest.Insert(t, s, rowtest.Sample("inv_1", "m")) // the open store works
-			_, err := db.Open(t.Context(), at)
-			for _, want := range []string{"9999", "newer quittance", "up to"} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("it opens with %v; want an error that says %q", err, want)
-				}
+	dbtest.EachURL(t, func(t *testing.T, at string) {
+		s := dbtest.Open(t, at)
+		rowtest.Must(t, s.SetVersion(t.Context(), 9999))
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m")) // the open store works
+		_, err := db.Open(t.Context(), at)
+		for _, want := range []string{"9999", "newer quittance", "up to"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it opens with %v; want an error that says %q", err, want)
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last release. They may change its tables
@@ -357,8 +348,7 @@ func TestMigrationsLeaveThePreviousReleaseWorking(t *testing.T) {
 		return
 	}
 	last := all[len(all)-1]
-	text, err := os.ReadFile(filepath.Join(last.folder, "postgres.sql"))
-	rowtest.Must(t, err)
+	text := expect.Must(os.ReadFile(filepath.Join(last.folder, "postgres.sql")))
 	tables := make(map[string]bool)
 	for _, m := range createTable.FindAllStringSubmatch(normalized(string(text)), -1) {
 		tables[m[1]] = true
@@ -367,8 +357,7 @@ func TestMigrationsLeaveThePreviousReleaseWorking(t *testing.T) {
 		t.Fatalf("the last release has the tables %v", tables)
 	}
 	for _, path := range paths[last.version-1:] {
-		text, err := os.ReadFile(path)
-		rowtest.Must(t, err)
+		text := expect.Must(os.ReadFile(path))
 		for _, fault := range migrationFaults(string(text), tables) {
 			t.Errorf("%s: %s", path, fault)
 		}
@@ -483,8 +472,7 @@ func TestByteOrder(t *testing.T) {
 
 // TestColumnsOfStatesExist checks that the database has the columns that docs/states.md names.
 func TestColumnsOfStatesExist(t *testing.T) {
-	text, err := os.ReadFile(testdeps.Repo("docs/states.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/states.md")))
 	url := dbtest.SQLite(t)
 	dbtest.Open(t, url)
 	conn, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))

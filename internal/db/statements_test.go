@@ -126,14 +126,12 @@ func one(ctx context.Context, on interface {
 // duration. Other packages have no other way.
 func TestEveryStatementIsBounded(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*.go")
-	rowtest.Must(t, err)
+	files := expect.Must(filepath.Glob("*.go"))
 	for _, name := range files {
 		if name == "db.go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		rowtest.Must(t, err)
+		text := expect.Must(os.ReadFile(name))
 		if strings.Contains(string(text), ".run.") {
 			t.Errorf("%s runs a statement itself; use Exec, QueryAll or QueryRow", name)
 		}

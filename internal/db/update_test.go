@@ -318,36 +318,32 @@ func TestClosedStore(t *testing.T) {
 // TestCloseWaitsForWork closes the store while transactions run. Each is refused or stored.
 func TestCloseWaitsForWork(t *testing.T) {
 	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := url(t)
-			s, err := db.Open(t.Context(), u)
-			rowtest.Must(t, err)
-			rowtest.Insert(t, s, rowtest.Sample("inv_x", "m"))
-			const n = 30
-			errs := make([]error, n)
-			running := make(chan struct{}, n)
-			var wg sync.WaitGroup
-			for i := range n {
-				wg.Go(func() {
-					errs[i] = s.Update(t.Context(), func(tx *db.Tx) error {
-						running <- struct{}{}
-						return add(t.Context(), tx, fmt.Sprint("inv_", i))
-					})
+	dbtest.EachURL(t, func(t *testing.T, u string) {
+		s, err := db.Open(t.Context(), u)
+		rowtest.Must(t, err)
+		rowtest.Insert(t, s, rowtest.Sample("inv_x", "m"))
+		const n = 30
+		errs := make([]error, n)
+		running := make(chan struct{}, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				errs[i] = s.Update(t.Context(), func(tx *db.Tx) error {
+					running <- struct{}{}
+					return add(t.Context(), tx, fmt.Sprint("inv_", i))
 				})
+			})
+		}
+		<-running
+		rowtest.Must(t, s.Close())
+		wg.Wait()
+		again := dbtest.Open(t, u)
+		for i, err := range errs {
+			if got := has(t, again, fmt.Sprint("inv_", i)); got != (err == nil) {
+				t.Errorf("Update %d gave %v, and the row is there: %t", i, err, got)
 			}
-			<-running
-			rowtest.Must(t, s.Close())
-			wg.Wait()
-			again := dbtest.Open(t, u)
-			for i, err := range errs {
-				if got := has(t, again, fmt.Sprint("inv_", i)); got != (err == nil) {
-					t.Errorf("Update %d gave %v, and the row is there: %t", i, err, got)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // crashEnv names the database that the child process of TestExtraCrash fills.

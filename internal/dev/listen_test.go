@@ -147,9 +147,7 @@ func TestForward(t *testing.T) {
 	posts := make(chan post, 10)
 	receiver := httptest.NewServer(webhook.Handler(secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		posts <- post{r.Header.Get(webhook.HeaderDelivery), r.Header.Get(webhook.HeaderStandardID), string(body)}
 		if strings.Contains(string(body), key+"1") {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)

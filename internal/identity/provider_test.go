@@ -50,8 +50,7 @@ func (w *world) visit(f identity.Flow) url.Values {
 	w.t.Helper()
 	page, err := w.Begin(w.t.Context(), f, false, false)
 	expect.OK(w.t, err)
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, page, nil)
-	expect.OK(w.t, err)
+	r := expect.Must(http.NewRequestWithContext(w.t.Context(), http.MethodGet, page, nil))
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	expect.OK(w.t, err)
 	expect.OK(w.t, resp.Body.Close())
@@ -247,9 +246,7 @@ func TestDescriptionAgain(t *testing.T) {
 	w.remote.Set(identitytest.State{Described: map[string]any{"authorization_endpoint": w.remote.URL + "/new"}, Asked: func(string) { begun <- struct{}{}; <-end }})
 	page := func() string {
 		page, err := w.Begin(t.Context(), flow, false, false)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		return page
 	}
 	w.at = w.at.Add(identity.DescriptionLifetime - time.Second)

@@ -421,9 +421,7 @@ func tamperingProxy(t *testing.T, node http.Handler, answer func(q question, ask
 	t.Helper()
 	ask := func(q question) any {
 		body, err := json.Marshal(q)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
@@ -498,8 +496,6 @@ func flip(o map[string]any, member string) {
 func parse(t *testing.T, s string) uint64 {
 	t.Helper()
 	n, err := hexutil.DecodeUint64(s)
-	if err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, err)
 	return n
 }

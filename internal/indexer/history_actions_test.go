@@ -2,7 +2,9 @@ package indexer
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -309,4 +311,291 @@ func (d *draft) lookalike(o *order, from invoice.Address) {
 		l.Topics[2][0] = 1
 	}
 	d.log(l)
+}
+
+// Methods of faults.
+var (
+	receiptMethods = []string{"eth_getTransactionReceipt", "eth_getBlockReceipts"}
+	methods        = []string{
+		"eth_chainId", "eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionReceipt", "eth_getTransactionByHash",
+		"eth_getBlockReceipts",
+	}
+)
+
+// clearFaults removes the faults of the nodes. At the end of a history, one node of three
+// may keep its faults, and so may a failing one of two if one vote suffices. It reports
+// whether a node kept them.
+func (s *scenario) clearFaults() (spared bool) {
+	spared = s.chance(30) && (s.nodes == 3 || s.nodes == 2 && s.quorum == 1 && !s.falsifies)
+	for i, p := range s.proxies {
+		if i != s.dishonest || !spared {
+			p.SetFaults()
+		}
+	}
+	return spared
+}
+
+// injectFaults replaces the nodes' faults. While the dishonest node falsifies answers, the
+// nodes that can detect it answer; see falseAnswers.
+func (s *scenario) injectFaults() {
+	s.pass(2 * time.Minute) // until the backoff of every node has ended
+	for _, p := range s.proxies {
+		p.SetFaults()
+	}
+	s.falsifies = s.chance(50)
+	if s.falsifies {
+		if answers := s.falseAnswers(); len(answers) > 0 {
+			s.proxies[s.dishonest].SetFaults(pick(s, answers...)())
+			s.count("lies")
+			if s.quorum < 2 {
+				return
+			}
+		}
+	}
+	for i, p := range s.proxies {
+		if i == s.dishonest && s.falsifies || s.chance(50) {
+			continue
+		}
+		var faults []chaintest.Fault
+		for range 1 + s.IntN(2) {
+			faults = append(faults, s.failure())
+		}
+		p.SetFaults(faults...)
+		s.count("failures")
+	}
+}
+
+// failure returns a fault that does not falsify a block.
+func (s *scenario) failure() chaintest.Fault {
+	var f chaintest.Fault
+	switch s.IntN(13) {
+	case 0:
+		f = chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: pick(s, "", "2", "30")}
+	case 1:
+		f = chaintest.Refuse{Status: pick(s, http.StatusInternalServerError, http.StatusBadGateway, http.StatusRequestEntityTooLarge)}
+	case 2:
+		f = chaintest.Garbage{}
+	case 3:
+		f = chaintest.Truncate{}
+	case 4:
+		f = chaintest.Disconnect{Middle: s.chance(50)}
+	case 5:
+		f = chaintest.PartialBatch{}
+	case 6:
+		f = chaintest.Fail{Code: pick(s, -32000, -32005, -32603), Message: pick(s, "internal error", "rate limit exceeded", "header not found")}
+	case 7:
+		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Fail{Code: -32601, Message: "the method does not exist"}}
+	case 8:
+		f = chaintest.Only{Methods: []string{pick(s, methods...)}, Fault: chaintest.Null{}}
+	case 9:
+		return chaintest.LimitLogs{Blocks: 1 + s.Uint64N(64), Logs: 1 + s.Uint64N(20), Wording: pick(s, chaintest.Wordings...)}
+	case 10:
+		return chaintest.Stale{Behind: 1 + s.Uint64N(5)}
+	case 11:
+		return chaintest.Sometimes{Percent: 50, Fault: chaintest.Stale{Behind: 1 + s.Uint64N(5)}}
+	case 12:
+		return chaintest.Stale{At: s.net.Head().Number + 1}
+	}
+	if s.stalls && s.chance(40) {
+		f = chaintest.Stall{}
+	}
+	if s.chance(60) {
+		f = chaintest.Sometimes{Percent: 10 + s.Uint64N(60), Fault: f}
+	}
+	return f
+}
+
+// falseAnswers are the faults of the dishonest node that can be detected from its own answers or from the other nodes'
+// answers, under these assumptions:
+//
+//   - Receipts that are missing or name another block contradict its logs.
+//   - Omitting all logs of a block contradicts the block's bloom filter, if the
+//     filter has every log and the block is read by its hash.
+//   - Inconsistent hashes, and an invented chain, are detected by comparison with
+//     another node, while the other nodes answer.
+//   - Omitting some logs of a block, inventing logs, and omitting logs of a range
+//     are detected only if a second node must agree. An example of the last is a
+//     node of which a part is more than maxBlocks behind. Refunds can be missed
+//     even then, because no mark identifies a transfer as a refund.
+func (s *scenario) falseAnswers() []func() chaintest.Fault {
+	near := func() uint64 {
+		low := s.floor
+		if s.chance(40) {
+			low = s.Uint64N(low + 1) // for the time when blocks are read again
+		}
+		return low + s.Uint64N(s.net.Head().Number-low+4)
+	}
+	answers := []func() chaintest.Fault{
+		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods, Fault: chaintest.FalseChain{}} },
+		func() chaintest.Fault { return chaintest.Only{Methods: receiptMethods[:1], Fault: chaintest.Null{}} },
+	}
+	dropped := func() chaintest.Fault { return chaintest.DropLogs{From: near()} }
+	if s.fullBloom && !s.long || s.quorum > 1 {
+		answers = append(answers, dropped)
+	}
+	if s.nodes > 1 && !s.stalls {
+		answers = append(answers,
+			func() chaintest.Fault { return chaintest.WrongHash{At: near()} },
+			func() chaintest.Fault { return chaintest.FalseChain{From: near()} },
+		)
+	}
+	if s.quorum > 1 {
+		forge := func() chaintest.Fault { return s.forge(near()) }
+		answers = append(answers, forge, forge, func() chaintest.Fault {
+			s.partial = true
+			return chaintest.DropLogs{From: near(), Percent: 30 + s.Uint64N(60)}
+		})
+	}
+	return answers
+}
+
+// forge returns the log of an invented payment of an order's amount.
+func (s *scenario) forge(at uint64) chaintest.Fault {
+	o := pick(s, s.orders...)
+	f := chaintest.Forge{
+		At:   at,
+		Logs: []chaintest.Log{chaintest.Transfer(token, alice, o.Merchant, invoice.NewAmount(pick(s, o.exact, o.amount)))},
+	}
+	s.forgedPayments = append(s.forgedPayments, f)
+	return f
+}
+
+// judge checks that a block that was reported as final is on the chain.
+func (s *scenario) judge(final invoice.Header) {
+	s.mu.Lock()
+	blocks, floor := s.net.Blocks(), s.floor
+	s.mu.Unlock()
+	switch {
+	case final.Number > floor:
+		s.report(extraPayments, "block %d was called final, but block %d is the newest that can be", final.Number, floor)
+	case invoice.Hash(blocks[final.Number].Hash) != final.Hash:
+		s.report(extraPayments, "block %d was called final as %s, and is %s", final.Number, final.Hash, blocks[final.Number].Hash)
+	}
+}
+
+// mine adds a block with new transactions, and with some that a reorg removed.
+func (s *scenario) mine() {
+	s.clock.Add(int64(1 + s.IntN(15)))
+	var of []*action
+	for range s.IntN(4) {
+		of = append(of, s.compose())
+	}
+	for len(s.loose) > 0 && s.chance(60) {
+		i := s.IntN(len(s.loose))
+		of = append(of, s.loose[i])
+		s.loose = slices.Delete(s.loose, i, i+1)
+	}
+	s.mineBlock(of)
+	s.moveTag()
+}
+
+// mineBlock adds a block. Its time may equal its parent's time, and may be a little behind the clock, but is not
+// earlier than the creation of an invoice minus the tolerated skew.
+func (s *scenario) mineBlock(of []*action) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var txs []chaintest.Tx
+	for _, d := range of {
+		txs = append(txs, d.tx)
+	}
+	at := max(s.net.Head().Time+int64(s.IntN(2)), s.clock.Load()-int64(s.IntN(15)))
+	s.clock.Store(max(s.clock.Load(), at-3))
+	b := s.net.MineAt(at, txs...)
+	for _, d := range of {
+		d.at = append(d.at, b)
+	}
+	s.highest = max(s.highest, b.Number)
+	s.settle()
+}
+
+// settle computes the highest block that a node can have reported as final.
+func (s *scenario) settle() {
+	if line, ok := s.finality.Height(s.highest, s.tag); ok {
+		s.floor = max(s.floor, line)
+	}
+}
+
+// tagAt moves the tag "finalized" to a block.
+func (s *scenario) tagAt(number uint64) {
+	s.tag = number
+	s.net.Tag(s.finality.Tag, number)
+	s.settle()
+}
+
+// moveTag moves the tag "finalized" towards the head.
+func (s *scenario) moveTag() {
+	if s.finality.Tag == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if head := s.net.Head().Number; s.tag < head && s.chance(60) {
+		s.tagAt(s.tag + 1 + s.Uint64N(min(head-s.tag, 4)))
+	}
+}
+
+// silence adds blocks without transactions.
+func (s *scenario) silence() {
+	n := 1 + s.IntN(6)
+	if s.long && s.chance(50) {
+		n = 3*maxBlocks + s.IntN(3*maxBlocks)
+	}
+	for range n {
+		s.clock.Add(int64(s.IntN(10)))
+		s.mineBlock(nil)
+	}
+	if n > 10 && s.finality.Tag != "" {
+		s.mu.Lock()
+		s.tagAt(s.net.Head().Number - s.Uint64N(4))
+		s.mu.Unlock()
+	}
+	s.moveTag()
+}
+
+// planFork returns a function that replaces blocks that no node can have reported as final,
+// and mines some of their transactions in the new blocks.
+func (s *scenario) planFork() func() {
+	s.mu.Lock()
+	head := s.net.Head().Number
+	s.mu.Unlock()
+	most := head - s.floor
+	if most == 0 {
+		return func() {}
+	}
+	depth := 1 + s.Uint64N(most)
+	var dropped []*action
+	for _, b := range s.net.Blocks()[head-depth+1:] {
+		for _, tx := range b.Txs {
+			dropped = append(dropped, s.actionOf(tx.Hash))
+		}
+	}
+	if s.chance(30) {
+		s.Shuffle(len(dropped), func(i, j int) { dropped[i], dropped[j] = dropped[j], dropped[i] })
+	}
+	var again [][]*action
+	for range s.Uint64N(depth + 2) {
+		n := s.IntN(len(dropped) + 1)
+		again = append(again, dropped[:n])
+		dropped = dropped[n:]
+	}
+	seconds := int64(s.IntN(10))
+	return func() {
+		s.count("reorgs")
+		s.mu.Lock()
+		s.net.Fork(int(depth))
+		if head := s.net.Head().Number; s.finality.Tag != "" && s.tag > head {
+			s.tagAt(head)
+		}
+		s.mu.Unlock()
+		s.clock.Add(seconds)
+		for _, of := range again {
+			s.mineBlock(of)
+		}
+		s.loose = append(s.loose, dropped...)
+	}
+}
+
+func (s *scenario) actionOf(tx common.Hash) *action {
+	i := slices.IndexFunc(s.actions, func(d *action) bool { return d.tx.Hash == tx })
+	return s.actions[i]
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +40,7 @@ type fixture struct {
 type testingT interface {
 	Helper()
 	Cleanup(func())
+	Errorf(format string, args ...any)
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
@@ -84,9 +86,7 @@ func (f *fixture) restartAt(
 		conf.Chain.RPC = []string{f.node.URL}
 	}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: conf.Chain, Now: conf.Now, Sleep: sleep, Logger: conf.Logger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(pool.Close)
 	conf.Pool = pool
 	f.Indexer = New(conf)
@@ -100,13 +100,9 @@ func (f *fixture) catchUp(t testingT) {
 	t.Helper()
 	for range 1000 {
 		more, err := f.sync(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		older, err := f.fill(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if !more && !older {
 			return
 		}
@@ -351,17 +347,13 @@ func TestFirstStart(t *testing.T) {
 		for n := range test.mined {
 			f.chain.Mine(chaintest.NewTx(pays(alice, uint64(n+1))))
 		}
-		if _, err := f.sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(f.sync(t.Context()))
 		line := max(0, test.mined-3)
 		var want *ledger.Gap
 		if test.gap > 0 {
 			want = &ledger.Gap{Next: test.gap, Last: uint64(line), LastTime: invoice.Unix(chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds)}
 		}
-		if diff := cmp.Diff(want, f.ledger.cursor.Gap); diff != "" {
-			t.Errorf("%s: gap (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, f.ledger.cursor.Gap), "%s: gap", name)
 		f.catchUp(t)
 		older := 0
 		if test.gap > 0 {
@@ -420,9 +412,7 @@ func TestFirstStartAfterInvoices(t *testing.T) {
 		// The margin is subtracted as well.
 		f.ledger.first = time.Unix(int64(tenth.Time)+test.since, 0).Add(startMargin + test.atCreation)
 		now = time.Unix(int64(f.chain.Head().Time), 0).Add(test.atStart)
-		if _, err := f.sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Success(t)(f.sync(t.Context()))
 		if gap := f.ledger.cursor.Gap; gap == nil && test.want != 0 || gap != nil && gap.Next != test.want {
 			t.Errorf("%s: the gap is %+v, want it to begin with block %d", name, gap, test.want)
 		}

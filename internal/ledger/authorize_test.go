@@ -525,9 +525,7 @@ func TestAuthorizeAtOnce(t *testing.T) {
 		for i := range ids {
 			group.Go(func() {
 				accepted, err := w.Authorize(t.Context(), inv.ID, a)
-				if err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, err)
 				ids[i] = accepted.ID
 			})
 		}

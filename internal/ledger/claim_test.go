@@ -25,8 +25,7 @@ type account struct {
 
 func newAccount(t *testing.T) account {
 	t.Helper()
-	key, err := crypto.GenerateKey()
-	expect.OK(t, err)
+	key := expect.Must(crypto.GenerateKey())
 	return account{key, invoice.Address(crypto.PubkeyToAddress(key.PublicKey))}
 }
 

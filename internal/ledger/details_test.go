@@ -182,9 +182,7 @@ func TestUniqueReferenceRepeatedConcurrently(t *testing.T) {
 			for i := range ids {
 				wg.Go(func() {
 					inv, err := services[i%2].Create(t.Context(), request)
-					if err != nil {
-						t.Error(err)
-					}
+					expect.NoError(t, err)
 					ids[i] = inv.ID
 				})
 			}

@@ -118,33 +118,29 @@ func TestHistoryIsBounded(t *testing.T) {
 // that was signed last.
 func TestHistoryOfCosts(t *testing.T) {
 	t.Parallel()
-	for database, url := range dbtest.MigratedDatabases() {
-		t.Run(database, func(t *testing.T) {
-			t.Parallel()
-			dsn := url(t)
-			s, conn := dbtest.Open(t, dsn), dbtest.SQL(t, dsn)
-			rowtest.Fill(t, s)
-			for _, statement := range []string{
-				"INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, spent_gwei, spent_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'mined', 1, 101, 9 FROM payments WHERE id = 'pay_1'",
-				"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 1, substr(tx_hash, 1, 60) || '000001', '0x', '1', '1', 1 FROM payments WHERE id = 'pay_1'",
-				"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 2, substr(tx_hash, 1, 60) || '000002', '0x', '2', '2', 2 FROM payments WHERE id = 'pay_1'",
-				"UPDATE intents SET tx_id = 'ctx_1', status = 'sent'",
-			} {
-				if _, err := conn.ExecContext(t.Context(), statement); err != nil {
-					t.Fatalf("%v\n%s", err, statement)
-				}
+	dbtest.EachURL(t, func(t *testing.T, dsn string) {
+		s, conn := dbtest.Open(t, dsn), dbtest.SQL(t, dsn)
+		rowtest.Fill(t, s)
+		for _, statement := range []string{
+			"INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, status, created_ms, spent_gwei, spent_ms) SELECT 'ctx_1', chain_key, to_address, 1, 'open', 'mined', 1, 101, 9 FROM payments WHERE id = 'pay_1'",
+			"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 1, substr(tx_hash, 1, 60) || '000001', '0x', '1', '1', 1 FROM payments WHERE id = 'pay_1'",
+			"INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, tip_cap, fee_cap, created_ms) SELECT 'ctx_1', 2, substr(tx_hash, 1, 60) || '000002', '0x', '2', '2', 2 FROM payments WHERE id = 'pay_1'",
+			"UPDATE intents SET tx_id = 'ctx_1', status = 'sent'",
+		} {
+			if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+				t.Fatalf("%v\n%s", err, statement)
 			}
-			h, err := ledger.NewReader(s).InvoiceHistory(t.Context(), "inv_1")
-			rowtest.Must(t, err)
-			var costs []int64
-			for _, tx := range h.Txs {
-				costs = append(costs, tx.Cost.Gwei)
-			}
-			if want := []int64{0, 0, 50, 50}; !slices.Equal(costs, want) { // to open and to close
-				t.Errorf("the transactions cost %d, want %d", costs, want)
-			}
-		})
-	}
+		}
+		h, err := ledger.NewReader(s).InvoiceHistory(t.Context(), "inv_1")
+		rowtest.Must(t, err)
+		var costs []int64
+		for _, tx := range h.Txs {
+			costs = append(costs, tx.Cost.Gwei)
+		}
+		if want := []int64{0, 0, 50, 50}; !slices.Equal(costs, want) { // to open and to close
+			t.Errorf("the transactions cost %d, want %d", costs, want)
+		}
+	})
 }
 
 // TestOpenings stores when the page of an invoice was first opened.

@@ -93,8 +93,7 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.I
 	default:
 		value = apiconv.Invoice(inv)
 	}
-	line, err := json.Marshal(value)
-	expect.OK(t, err)
+	line := expect.Must(json.Marshal(value))
 	c, err := ledger.ParseInvoiceCopy(line)
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)

@@ -222,9 +222,7 @@ func TestCreateWithKey(t *testing.T) {
 		for i := range ids {
 			group.Go(func() {
 				l, err := w.Create(t.Context(), acme, together)
-				if err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, err)
 				ids[i] = l.ID
 			})
 		}

@@ -88,33 +88,29 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 
 func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := url(t)
-			s := dbtest.Open(t, u)
-			savePrepared(t, s)
-			conn := dbtest.SQL(t, u)
-			for _, set := range []string{
-				"status = 'paid'", "status = 'orphaned'", "status = 'confirmed'", "status = 'canceled'", "status = 'awaiting_address'",
-				"status = 'awaiting_approval', recipient = NULL, account = NULL",
-				"refund_id = 'ref_none', tx_hash = '0x" + strings.Repeat("1", 64) + "'", "refund_id = 'ref_of_pay_1'", "tx_hash = '0x" + strings.Repeat("1", 64) + "'",
-				"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
-				"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
-				"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
-				"chain_key = 'mars'", "id = 'pay_1'", "item = 'late'",
-			} {
-				result, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_prepared'")
-				if err == nil {
-					n, _ := result.RowsAffected()
-					t.Errorf("nothing refuses %s (%d rows)", set, n)
-				}
+	dbtest.EachURL(t, func(t *testing.T, u string) {
+		s := dbtest.Open(t, u)
+		savePrepared(t, s)
+		conn := dbtest.SQL(t, u)
+		for _, set := range []string{
+			"status = 'paid'", "status = 'orphaned'", "status = 'confirmed'", "status = 'canceled'", "status = 'awaiting_address'",
+			"status = 'awaiting_approval', recipient = NULL, account = NULL",
+			"refund_id = 'ref_none', tx_hash = '0x" + strings.Repeat("1", 64) + "'", "refund_id = 'ref_of_pay_1'", "tx_hash = '0x" + strings.Repeat("1", 64) + "'",
+			"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
+			"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
+			"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
+			"chain_key = 'mars'", "id = 'pay_1'", "item = 'late'",
+		} {
+			result, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_prepared'")
+			if err == nil {
+				n, _ := result.RowsAffected()
+				t.Errorf("nothing refuses %s (%d rows)", set, n)
 			}
-			for _, set := range []string{"status = 'canceled'", "recipient = from_address", "refund_id = NULL, tx_hash = NULL", "canceled_at = 1", "claim_token = '" + strings.Repeat("u", 32) + "'"} {
-				if _, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_of_pay_1'"); err == nil {
-					t.Errorf("nothing refuses %s of a transfer that was not prepared", set)
-				}
+		}
+		for _, set := range []string{"status = 'canceled'", "recipient = from_address", "refund_id = NULL, tx_hash = NULL", "canceled_at = 1", "claim_token = '" + strings.Repeat("u", 32) + "'"} {
+			if _, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_of_pay_1'"); err == nil {
+				t.Errorf("nothing refuses %s of a transfer that was not prepared", set)
 			}
-		})
-	}
+		}
+	})
 }

@@ -75,9 +75,7 @@ func TestScreening(t *testing.T) {
 	t.Parallel()
 	const created, received, paid, expired = "invoice.created", "payment.received", "invoice.paid", "invoice.expired"
 	must := func(_ invoice.Decision, err error) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 	}
 	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {

@@ -2,11 +2,9 @@ package mailer_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,44 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(child())
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const payer = "ada.lovelace@example.com"
-
-// addInvoices stores invoices, to which mails belong.
-func addInvoices(t *testing.T, s *db.DB, ids ...string) {
-	t.Helper()
-	var all []invoice.Invoice
-	for _, id := range ids {
-		all = append(all, invoice.Invoice{
-			Terms: invoice.Terms{Merchant: invoice.Address{0xaa}, Token: invoice.Address{0xcc}, Amount: invoice.NewAmount(100), ExpiresAt: invoice.Unix(2000)},
-			ID:    id, CommitmentID: sha256.Sum256([]byte(id)), MerchantID: "m", Currency: "USDC", ChainKey: "base", Status: invoice.Open,
-			CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
-		})
-	}
-	expect.OK(t, s.Update(t.Context(), func(tx *db.Tx) error {
-		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{0xaa}, MerchantID: "m"}}, invoice.Unix(1)); err != nil {
-			return err
-		}
-		_, err := ledger.InsertInvoices(t.Context(), tx, all)
-		return err
-	}))
-}
 
 // compose returns a mail that names the invoice and the language.
 func compose(_ context.Context, m mailer.Mail) (mailer.Message, error) {
@@ -309,63 +279,6 @@ func TestQueueRefuses(t *testing.T) {
 			t.Errorf("with %d mails waiting: %v, want %v", len(q.waiting), err, want)
 		}
 	}
-}
-
-// TestTwoMailersShareTheQueue checks that each mail is sent once.
-func TestTwoMailersShareTheQueue(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		addInvoices(t, s, "inv_1", "inv_2", "inv_3")
-		all := make(chan struct{})
-		var mu sync.Mutex
-		sent := 0
-		server := startSMTP(t, func(server *smtpServer) {
-			server.taken = func(received) {
-				mu.Lock()
-				defer mu.Unlock()
-				if sent++; sent == 15 {
-					close(all)
-				}
-			}
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer cancel()
-		for n := range 2 {
-			m := mailer.New(mailer.Config{
-				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
-			})
-			for i := range 3 * mailer.MaxOfInvoice {
-				if i%2 == n {
-					expect.OK(t, m.Queue(ctx, fmt.Sprint("inv_", i%3+1), "en", payer))
-				}
-			}
-			running.Go(func() { m.Run(ctx) })
-		}
-		<-all
-		cancel()
-		running.Wait() // also for mails that are sent twice
-		for id := range 3 {
-			for _, mail := range listed(t, s, fmt.Sprint("inv_", id+1)) {
-				if mail.State != mailer.Sent || mail.Attempts != 1 { // none is leased again
-					t.Errorf("mail %s.%d is %s after %d attempts", mail.InvoiceID, mail.Number, mail.State, mail.Attempts)
-				}
-			}
-		}
-		ids := make(map[string]int)
-		for _, mail := range server.all() {
-			ids[mail.header(t).Get("Message-Id")]++
-		}
-		for id, n := range ids {
-			if n != 1 {
-				t.Errorf("%s was sent %d times", id, n)
-			}
-		}
-		if len(ids) != 15 {
-			t.Errorf("%d mails were sent, want 15", len(ids))
-		}
-	})
 }
 
 // TestDirect sends mails that wait in memory, with the fake clock of synctest: a mail that waits for

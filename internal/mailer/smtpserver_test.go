@@ -37,9 +37,8 @@ type smtpServer struct {
 	config   *tls.Config // nil: no TLS
 	implicit bool
 	answers  map[string]string // its answers instead of success, by command, such as RCPT
-	// hang is a command that it does not answer. It sends to reached then.
-	hang    string
-	reached chan<- struct{}
+	// hang is a command that it does not answer.
+	hang string
 	// taken is called with a mail before the client learns that it was taken.
 	taken func(received)
 
@@ -87,16 +86,13 @@ func startSMTP(t *testing.T, set func(*smtpServer)) *smtpServer {
 // certificate returns a certificate for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	expect.OK(t, err)
+	key := expect.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	expect.OK(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	expect.OK(t, err)
+	der := expect.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
+	parsed := expect.Must(x509.ParseCertificate(der))
 	roots := x509.NewCertPool()
 	roots.AddCert(parsed)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
@@ -140,9 +136,6 @@ func (c *session) secure(conn net.Conn) {
 // say answers a command, unless the test sets another answer.
 func (c *session) say(command, answer string) error {
 	if command == c.hang {
-		if c.reached != nil {
-			c.reached <- struct{}{}
-		}
 		_, err := io.Copy(io.Discard, c.conn)
 		return fmt.Errorf("hung up: %w", err)
 	}

@@ -250,8 +250,7 @@ func stopCluster(t *testing.T, c *dbtest.Cluster) {
 // connections, as a failover to a standby and back does.
 func setReadOnly(t *testing.T, database, value string) {
 	t.Helper()
-	u, err := url.Parse(database)
-	expect.OK(t, err)
+	u := expect.Must(url.Parse(database))
 	name := strings.TrimPrefix(u.Path, "/")
 	u.Path = "/postgres"
 	conn, err := pgx.Connect(t.Context(), u.String())

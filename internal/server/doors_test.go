@@ -187,8 +187,7 @@ func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)
 	}
 	transport := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		return 0, nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // withOperator returns a chain that the service writes to, and the operator's account.
@@ -155,9 +156,7 @@ func TestRegistryTransactionThatANodeLacks(t *testing.T) {
 	var tries atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		nodes := []http.Handler{failing, lacking, node}
 		if !bytes.Contains(body, []byte("eth_getTransactionByHash")) {

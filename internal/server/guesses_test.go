@@ -64,8 +64,7 @@ func newGuessed() *guessed {
 // newKey returns a key, which the database knows or not.
 func (g *guessed) newKey(t *testing.T, known bool) string {
 	t.Helper()
-	k, err := access.NewKey(access.Live, rand.Reader)
-	expect.OK(t, err)
+	k := expect.Must(access.NewKey(access.Live, rand.Reader))
 	if known {
 		g.keys.known[k.Hash()] = access.Record{ID: "key_1", Hash: k.Hash(), Scopes: access.Read}
 	}

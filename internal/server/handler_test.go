@@ -36,8 +36,7 @@ type answer struct {
 // ask sends a request. It does not follow redirects.
 func ask(t *testing.T, method, url, content string, change ...func(*http.Request)) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(content))
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(content)))
 	r.Header.Set("Content-Type", "application/json")
 	for _, f := range change {
 		f(r)
@@ -225,8 +224,7 @@ func TestCrossOrigin(t *testing.T) {
 // unsafeRequests returns the methods and paths of openapi.yaml with unsafe methods.
 func unsafeRequests(t *testing.T) (all [][2]string) {
 	t.Helper()
-	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile(testdeps.Repo("openapi.yaml")))
 	var spec struct {
 		Paths map[string]map[string]any `yaml:"paths"`
 	}

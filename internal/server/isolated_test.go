@@ -69,8 +69,7 @@ func TestIsolated(t *testing.T) {
 // returns the methods that writers call and that were called at its node.
 func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, receiver string) (base string, log *logtest.Buffer, wrote func() []string) {
 	t.Helper()
-	key, err := crypto.GenerateKey()
-	expect.OK(t, err)
+	key := expect.Must(crypto.GenerateKey())
 	var mu sync.Mutex
 	var calls []string
 	node.Intercept(func(_ context.Context, method string) error {

@@ -260,46 +260,43 @@ func read(name string) uint64 {
 func TestAuditQuotaOfRoutes(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
-	for name, database := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newMatrixWorld(t, database(t))
-			for _, merchant := range []string{"acme", "globex"} { // which the routes drop
-				w.decode(w.call("POST /api/merchants/{id}/webhook/secret", merchant, "", w.key(merchant, access.Admin)), nil)
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w := newMatrixWorld(t, url)
+		for _, merchant := range []string{"acme", "globex"} { // which the routes drop
+			w.decode(w.call("POST /api/merchants/{id}/webhook/secret", merchant, "", w.key(merchant, access.Admin)), nil)
+		}
+		w.setAuditQuota("acme", 1)
+		var writes, refused []string
+		for _, r := range table {
+			if r.Credential != webpage.KeyCredential || strings.HasPrefix(r.Pattern, "GET ") {
+				continue
 			}
-			w.setAuditQuota("acme", 1)
-			var writes, refused []string
-			for _, r := range table {
-				if r.Credential != webpage.KeyCredential || strings.HasPrefix(r.Pattern, "GET ") {
-					continue
-				}
-				before := w.auditSeq()
-				if a := w.call(r.Pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
-					t.Errorf("%s: %d %s", r.Pattern, a.status, a.body)
-				}
-				between := w.auditSeq()
-				a := w.call(r.Pattern, "acme", "", w.key("acme", access.Admin))
-				if between > before {
-					writes = append(writes, r.Pattern)
-				}
-				if a.status == http.StatusTooManyRequests {
-					refused = append(refused, r.Pattern)
-				}
-				if wrote := w.auditSeq() > between; wrote && r.Pattern != "DELETE /api/keys/{id}" {
-					t.Errorf("%s writes an entry beyond the quota, and answers %d", r.Pattern, a.status)
-				}
+			before := w.auditSeq()
+			if a := w.call(r.Pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
+				t.Errorf("%s: %d %s", r.Pattern, a.status, a.body)
 			}
-			const ends = "DELETE /api/keys/{id}"
-			for _, pattern := range writes {
-				if pattern != ends && !slices.Contains(refused, pattern) {
-					t.Errorf("%s writes an entry, and is not refused beyond the quota", pattern)
-				}
+			between := w.auditSeq()
+			a := w.call(r.Pattern, "acme", "", w.key("acme", access.Admin))
+			if between > before {
+				writes = append(writes, r.Pattern)
 			}
-			if len(writes) < 12 || !slices.Contains(writes, ends) {
-				t.Errorf("only these write entries: %q", writes)
+			if a.status == http.StatusTooManyRequests {
+				refused = append(refused, r.Pattern)
 			}
-		})
-	}
+			if wrote := w.auditSeq() > between; wrote && r.Pattern != "DELETE /api/keys/{id}" {
+				t.Errorf("%s writes an entry beyond the quota, and answers %d", r.Pattern, a.status)
+			}
+		}
+		const ends = "DELETE /api/keys/{id}"
+		for _, pattern := range writes {
+			if pattern != ends && !slices.Contains(refused, pattern) {
+				t.Errorf("%s writes an entry, and is not refused beyond the quota", pattern)
+			}
+		}
+		if len(writes) < 12 || !slices.Contains(writes, ends) {
+			t.Errorf("only these write entries: %q", writes)
+		}
+	})
 }
 
 func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {

@@ -115,8 +115,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
 	expect.OK(t, err)
-	master, err := access.ParseMasterKey(text)
-	expect.OK(t, err)
+	master := expect.Must(access.ParseMasterKey(text))
 	chain, _ := scripted(t, "house", 7)
 	merchants := Merchants{Configured: map[string]access.MerchantSettings{"acme": {}, "globex": {}}}
 	w := &matrixWorld{t: t, ids: make(map[string]map[string]string), made: make(map[access.Principal]string)}
@@ -312,10 +311,8 @@ func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
 // checkMalformed sends credentials that are not accepted, some together with an accepted key.
 func checkMalformed(t *testing.T, w *matrixWorld, r webpage.Route) {
 	good := w.key("acme", access.Admin)
-	unknown, err := access.NewKey(access.Live, rand.Reader)
-	expect.OK(t, err)
-	test, err := access.NewKey(access.Test, rand.Reader)
-	expect.OK(t, err)
+	unknown := expect.Must(access.NewKey(access.Live, rand.Reader))
+	test := expect.Must(access.NewKey(access.Test, rand.Reader))
 	for _, c := range []struct {
 		authorization, detail string
 		change                func(*http.Request)

@@ -275,8 +275,7 @@ func (o *overload) backlog() int64 {
 	if line == nil {
 		o.Fatal("the metrics lack the creates that wait")
 	}
-	n, err := strconv.ParseInt(line[1], 10, 64)
-	expect.OK(o, err)
+	n := expect.Must(strconv.ParseInt(line[1], 10, 64))
 	return n
 }
 
@@ -293,10 +292,8 @@ func (o *overload) awaitBacklog() {
 // pay mines a block with the payment of an invoice.
 func (o *overload) pay(made apitypes.CreateInvoiceResponse) {
 	o.Helper()
-	amount, err := invoice.ParseAmount(made.Invoice.TransferAmount)
-	expect.OK(o, err)
-	to, err := invoice.ParseAddress(made.Invoice.MerchantAddress)
-	expect.OK(o, err)
+	amount := expect.Must(invoice.ParseAmount(made.Invoice.TransferAmount))
+	to := expect.Must(invoice.ParseAddress(made.Invoice.MerchantAddress))
 	o.blocks.MineAt(max(o.clock().Unix(), o.blocks.Head().Time+1), chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, to, amount)))
 }
 

@@ -72,8 +72,7 @@ func TestRequestLog(t *testing.T) {
 		{secret, "/", "/", 404},
 	} {
 		before := len(logLines(t, log))
-		r, err := http.NewRequestWithContext(t.Context(), call.method, s.url+call.path, strings.NewReader(`{"memo": "`+secret+`"}`))
-		expect.OK(t, err)
+		r := expect.Must(http.NewRequestWithContext(t.Context(), call.method, s.url+call.path, strings.NewReader(`{"memo": "`+secret+`"}`)))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept-Encoding", "identity") // the log has the sent value
 		r.Header.Set("Authorization", "Bearer "+secret)
@@ -409,8 +408,7 @@ func TestTraces(t *testing.T) {
 	const secret = "do_not_export_me"
 	var outgoing headers
 	c, script, _ := scriptedChain(t, "house", 7)
-	node, err := url.Parse(c.RPC[0])
-	expect.OK(t, err)
+	node := expect.Must(url.Parse(c.RPC[0]))
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		outgoing.add(r.In)
 		r.Out.URL = node

@@ -160,8 +160,7 @@ func TestRoutesOfDoors(t *testing.T) {
 		rt := newRouter(table, []webpage.Door{door}, noMiddleware, unlimited, errs)
 		for _, r := range table {
 			method, path, _ := strings.Cut(r.Pattern, " ")
-			request, err := http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil)
-			expect.OK(t, err)
+			request := expect.Must(http.NewRequestWithContext(t.Context(), method, variable.ReplaceAllString(path, "x"), nil))
 			if _, pattern := rt.Handler(request); (pattern == r.Pattern) != (door == r.Door) {
 				t.Errorf("the %s door takes %s by %q", door, r.Pattern, pattern)
 			}

@@ -39,8 +39,7 @@ func openStream(t *testing.T, url, authorization, last string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
@@ -213,8 +212,7 @@ func TestOpenPages(t *testing.T) {
 	await(t, running.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	var made struct{ ID string }
 	expect.OK(t, json.Unmarshal([]byte(createFor(t, running.url, "acme", "house").body), &made))
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, running.url+"/checkout/"+made.ID+"/events", nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, running.url+"/checkout/"+made.ID+"/events", nil))
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	expect.OK(t, err)
 	defer response.Body.Close() //nolint:errcheck // it was read

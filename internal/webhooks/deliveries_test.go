@@ -397,60 +397,56 @@ func TestStatementsForOneEvent(t *testing.T) {
 // together respect a merchant's limit in flight.
 func TestLeaseDeliveriesAtOnce(t *testing.T) {
 	const merchants, queued, askers, perMerchant = 5, 20, 8, 3
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dsn := url(t)
-			stores := []*db.DB{dbtest.Open(t, dsn), dbtest.Open(t, dsn)}
-			for m := range merchants {
-				dbtest.Schedule(t, stores[0], fmt.Sprint("m", m), 0, queued, now-100)
-				trust(t, stores[0], fmt.Sprint("m", m))
-			}
-			var mu sync.Mutex
-			holders := map[string]string{}
-			byID := map[string]webhooks.Delivery{}
-			delivered := 0
-			for round := 0; delivered < merchants*queued; round++ {
-				inFlight := map[string]int{}
-				var group errgroup.Group
-				for a := range askers {
-					group.Go(func() error {
-						r := storedRequest(fmt.Sprintf("l_%d_%d", round, a))
-						r.Healthy, r.PerMerchant = 4, perMerchant
-						r.Queues = queues(t, stores[a%2], r, "")
-						leased, err := webhooks.NewTables(stores[a%2]).LeaseDeliveries(t.Context(), r)
-						mu.Lock()
-						defer mu.Unlock()
-						for _, d := range leased.Deliveries {
-							if other, twice := holders[d.ID]; twice {
-								t.Errorf("%s is leased by %s and %s", d.ID, other, r.LeaseID)
-							}
-							holders[d.ID], byID[d.ID] = r.LeaseID, d
-							inFlight[d.MerchantID]++
+	dbtest.EachURL(t, func(t *testing.T, dsn string) {
+		stores := []*db.DB{dbtest.Open(t, dsn), dbtest.Open(t, dsn)}
+		for m := range merchants {
+			dbtest.Schedule(t, stores[0], fmt.Sprint("m", m), 0, queued, now-100)
+			trust(t, stores[0], fmt.Sprint("m", m))
+		}
+		var mu sync.Mutex
+		holders := map[string]string{}
+		byID := map[string]webhooks.Delivery{}
+		delivered := 0
+		for round := 0; delivered < merchants*queued; round++ {
+			inFlight := map[string]int{}
+			var group errgroup.Group
+			for a := range askers {
+				group.Go(func() error {
+					r := storedRequest(fmt.Sprintf("l_%d_%d", round, a))
+					r.Healthy, r.PerMerchant = 4, perMerchant
+					r.Queues = queues(t, stores[a%2], r, "")
+					leased, err := webhooks.NewTables(stores[a%2]).LeaseDeliveries(t.Context(), r)
+					mu.Lock()
+					defer mu.Unlock()
+					for _, d := range leased.Deliveries {
+						if other, twice := holders[d.ID]; twice {
+							t.Errorf("%s is leased by %s and %s", d.ID, other, r.LeaseID)
 						}
-						return err
-					})
-				}
-				expect.OK(t, group.Wait())
-				if len(inFlight) == 0 {
-					t.Fatalf("nothing leased in round %d, %d delivered", round, delivered)
-				}
-				for m, n := range inFlight {
-					if n > perMerchant {
-						t.Errorf("%d of %s's in flight, want %d at most", n, m, perMerchant)
+						holders[d.ID], byID[d.ID] = r.LeaseID, d
+						inFlight[d.MerchantID]++
 					}
-				}
-				for id, leaseID := range holders {
-					if leaseID == "" {
-						continue
-					}
-					finish(t, stores[0], success(leaseID), byID[id])
-					holders[id] = ""
-					delivered++
+					return err
+				})
+			}
+			expect.OK(t, group.Wait())
+			if len(inFlight) == 0 {
+				t.Fatalf("nothing leased in round %d, %d delivered", round, delivered)
+			}
+			for m, n := range inFlight {
+				if n > perMerchant {
+					t.Errorf("%d of %s's in flight, want %d at most", n, m, perMerchant)
 				}
 			}
-		})
-	}
+			for id, leaseID := range holders {
+				if leaseID == "" {
+					continue
+				}
+				finish(t, stores[0], success(leaseID), byID[id])
+				holders[id] = ""
+				delivered++
+			}
+		}
+	})
 }
 
 // TestLeaseDeliveriesSkipsLockedMerchants checks that a process skips a merchant for which another process is leasing,

@@ -266,35 +266,31 @@ func TestCleanEvents(t *testing.T) {
 // events that follow, however many they are, and stay until their own date has passed.
 func TestEventsWithFutureDates(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const limit = 10
-			url := fresh(t)
-			s := dbtest.Open(t, url)
-			dbtest.Schedule(t, s, "old", 0, 15, 1_000_000)
-			dbtest.Schedule(t, s, "ahead", 0, 45, 1_000_000_000)
-			dbtest.Schedule(t, s, "old", 15, 65, 1_000_000)
-			dbtest.Schedule(t, s, "young", 0, 400, 2_000_000)
-			_, err := dbtest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM deliveries")
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		const limit = 10
+		s := dbtest.Open(t, url)
+		dbtest.Schedule(t, s, "old", 0, 15, 1_000_000)
+		dbtest.Schedule(t, s, "ahead", 0, 45, 1_000_000_000)
+		dbtest.Schedule(t, s, "old", 15, 65, 1_000_000)
+		dbtest.Schedule(t, s, "young", 0, 400, 2_000_000)
+		_, err := dbtest.SQL(t, url).ExecContext(t.Context(), "DELETE FROM deliveries")
+		rowtest.Must(t, err)
+		calls := 0
+		for done, more := int64(0), true; more; calls++ {
+			done, more, err = webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(1500, 0), done, limit)
 			rowtest.Must(t, err)
-			calls := 0
-			for done, more := int64(0), true; more; calls++ {
-				done, more, err = webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(1500, 0), done, limit)
-				rowtest.Must(t, err)
-			}
-			left, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 1000})
-			rowtest.Must(t, err)
-			kept := make(map[string]int)
-			for _, e := range left {
-				kept[e.MerchantID]++
-			}
-			expect.NoDiff(t, gocmp.Diff(map[string]int{"ahead": 45, "young": 400}, kept), "kept")
-			if want := (15+45+65)/limit + 2; calls > want {
-				t.Errorf("%d batches were read, want at most %d: the young events are not searched", calls, want)
-			}
-		})
-	}
+		}
+		left, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 1000})
+		rowtest.Must(t, err)
+		kept := make(map[string]int)
+		for _, e := range left {
+			kept[e.MerchantID]++
+		}
+		expect.NoDiff(t, gocmp.Diff(map[string]int{"ahead": 45, "young": 400}, kept), "kept")
+		if want := (15+45+65)/limit + 2; calls > want {
+			t.Errorf("%d batches were read, want at most %d: the young events are not searched", calls, want)
+		}
+	})
 }
 
 func TestCleanAttempts(t *testing.T) {

@@ -432,8 +432,7 @@ func TestDeadConnection(t *testing.T) {
 
 	post := func() {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)
-		expect.OK(t, err)
+		req := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody))
 		resp, err := client.Do(req)
 		expect.OK(t, err)
 		defer resp.Body.Close() //nolint:errcheck // it was read

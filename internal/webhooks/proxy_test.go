@@ -167,8 +167,7 @@ func TestProxy(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	p := newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK)
-	at, err := url.Parse(p.URL)
-	expect.OK(t, err)
+	at := expect.Must(url.Parse(p.URL))
 	c := ClientConfig{Guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), CA: r.ca(), Proxy: at, lookup: hosts(t, map[string][]string{
 		"example.com": {"1.1.1.1", "2606:4700::1111"}, "inside.example.com": {"10.0.0.7"}, "both.example.com": {"1.1.1.1", "10.0.0.7"},
 	})}
@@ -203,8 +202,7 @@ const (
 // not show the proxy's address.
 func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
 	t.Helper()
-	at, err := url.Parse(proxy)
-	expect.OK(t, err)
+	at := expect.Must(url.Parse(proxy))
 	client := NewClient(ClientConfig{Guard: NewGuard(nil), Proxy: at, lookup: hosts(t, map[string][]string{"example.com": {"1.1.1.1"}})})
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -136,8 +136,7 @@ func TestHeaderLimit(t *testing.T) {
 
 func TestRequirementsJSON(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(requirements().JSON())
-	expect.OK(t, err)
+	got := expect.Must(json.Marshal(requirements().JSON()))
 	const want = `{"scheme":"exact","network":"eip155:84532","amount":"10000","asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e",` +
 		`"payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"extra":{"assetTransferMethod":"eip3009","name":"USDC","version":"2"}}`
 	expect.NoDiff(t, cmp.Diff(want, string(got)), "requirements")
@@ -198,8 +197,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v (%T)", text, err, err)
 		}
 		if err == nil {
-			again, err := json.Marshal(map[string]any{"x402Version": 2, "accepted": p.Accepted.JSON(), "payload": json.RawMessage(payloadOf(p.Authorization))})
-			expect.OK(t, err)
+			again := expect.Must(json.Marshal(map[string]any{"x402Version": 2, "accepted": p.Accepted.JSON(), "payload": json.RawMessage(payloadOf(p.Authorization))}))
 			q, err := x402.ParseSignatureHeader(header(string(again)))
 			if err != nil && len(again) <= x402.MaxHeader/4*3 && p.Accepted.Domain.Name != "" && p.Accepted.Domain.Version != "" {
 				t.Fatalf("%q: written as %s: %v", text, again, err)

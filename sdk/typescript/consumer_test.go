@@ -42,8 +42,7 @@ func TestExtraReadmeIsOne(t *testing.T) {
 // compiles them with tsc --strict as modules of a kind.
 func module(t *testing.T, kind string) (dir string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	expect.OK(t, err)
+	readme := expect.Must(os.ReadFile("README.md"))
 	dir = filepath.Join(must(t, consumer), kind)
 	files := map[string]string{"package.json": fmt.Sprintf(`{"type":%q}`, kind)}
 	var names []string
@@ -57,8 +56,7 @@ func module(t *testing.T, kind string) (dir string) {
 	if len(names) < 3 {
 		t.Fatalf("README.md has the blocks %q", names)
 	}
-	samples, err := os.ReadFile(testdeps.Repo("internal/web/apidocs/samples/samples.ts"))
-	expect.OK(t, err)
+	samples := expect.Must(os.ReadFile(testdeps.Repo("internal/web/apidocs/samples/samples.ts")))
 	files["samples.ts"], names = string(samples), append(names, "samples.ts")
 	write(t, dir, files)
 	run(t, dir, "tsc", append([]string{"--ignoreConfig", "--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node"}, names...)...)

@@ -16,8 +16,7 @@ import (
 // same names.
 func TestExtraEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
-	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	doc := expect.Must(openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml")))
 	methods := map[string]bool{
 		"receiveNotice": true, "probeNotices": true, // called by a transfer provider
 		"submitAuthorization": true, "getAuthorization": true, // called by a payer
@@ -38,8 +37,7 @@ func TestExtraEveryOperationHasAMethod(t *testing.T) {
 // declared returns the first submatches of a pattern in a file.
 func declared(t *testing.T, file, pattern string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(file))
 	found := make(map[string]bool)
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 		found[match[1]] = true

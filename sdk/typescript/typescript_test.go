@@ -205,8 +205,7 @@ func TestExtraNode10(t *testing.T) {
 func TestExtraPublicVerifiers(t *testing.T) {
 	t.Parallel()
 	p := must(t, build)
-	data, err := json.Marshal(deliveries(time.Now()))
-	expect.OK(t, err)
+	data := expect.Must(json.Marshal(deliveries(time.Now())))
 	file := filepath.Join(t.TempDir(), "deliveries.json")
 	expect.OK(t, os.WriteFile(file, data, 0o600))
 	expect.NoError(t, npm(p.dir, []string{"SIGNED_DELIVERIES=" + file}, "run", "standard"))

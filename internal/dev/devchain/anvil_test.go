@@ -85,8 +85,7 @@ func (p *pair) encode(tx *types.Transaction) hexutil.Bytes {
 // sign signs a transaction with the next nonce of its sender.
 func (p *pair) sign(from *ecdsa.PrivateKey, tx func(nonce uint64) types.TxData) *types.Transaction {
 	p.Helper()
-	signed, err := types.SignNewTx(from, types.LatestSignerForChainID(p.c.ChainID()), tx(p.nonces[from]))
-	expect.OK(p, err)
+	signed := expect.Must(types.SignNewTx(from, types.LatestSignerForChainID(p.c.ChainID()), tx(p.nonces[from])))
 	return signed
 }
 
@@ -213,9 +212,8 @@ func (p *pair) history() {
 	p.seal() // an empty block
 
 	// Block 6: an account delegates to the token, and a created contract is destroyed.
-	delegation, err := types.SignSetCode(keys.Merchant, types.SetCodeAuthorization{
-		ChainID: *uint256.MustFromBig(p.c.ChainID()), Address: p.c.Token, Nonce: p.nonces[keys.Merchant]})
-	expect.OK(p, err)
+	delegation := expect.Must(types.SignSetCode(keys.Merchant, types.SetCodeAuthorization{
+		ChainID: *uint256.MustFromBig(p.c.ChainID()), Address: p.c.Token, Nonce: p.nonces[keys.Merchant]}))
 	p.send(keys.Payer, func(nonce uint64) types.TxData {
 		return &types.SetCodeTx{ChainID: uint256.MustFromBig(p.c.ChainID()), Nonce: nonce, To: merchant, Gas: callGas,
 			GasTipCap: uint256.NewInt(params.GWei), GasFeeCap: uint256.NewInt(3 * params.GWei), AuthList: []types.SetCodeAuthorization{delegation}}

@@ -98,11 +98,10 @@ func TestLeastTip(t *testing.T) {
 		seal(t, c)
 	}
 	merchant := Address(c.Keys.Merchant)
-	tx, err := types.SignNewTx(c.Keys.Payer, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
+	tx := expect.Must(types.SignNewTx(c.Keys.Payer, types.LatestSignerForChainID(c.ChainID()), &types.DynamicFeeTx{
 		ChainID: c.ChainID(), GasTipCap: common.Big1, GasFeeCap: new(big.Int).Add(c.head().BaseFee, common.Big1),
 		Gas: callGas, To: &c.Token, Data: contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)),
-	})
-	expect.OK(t, err)
+	}))
 	expect.OK(t, c.Client().SendTransaction(t.Context(), tx))
 	seal(t, c)
 	if got := balance(t, c, merchant); got != 3 {

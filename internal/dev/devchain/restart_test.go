@@ -29,8 +29,7 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 	succeed(t, first, hash, err)
 	head, endpoint := first.head().Hash(), first.RPCURL()
 	expect.OK(t, first.Close())
-	at, err := url.Parse(endpoint)
-	expect.OK(t, err)
+	at := expect.Must(url.Parse(endpoint))
 
 	second := start(t, Config{DataDir: folder, RPCAddr: at.Host})
 	if second.RPCURL() != endpoint {
@@ -58,8 +57,7 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	used := t.TempDir()
-	running, err := url.Parse(start(t, Config{DataDir: used}).RPCURL())
-	expect.OK(t, err)
+	running := expect.Must(url.Parse(start(t, Config{DataDir: used}).RPCURL()))
 	keyless := t.TempDir()
 	expect.OK(t, start(t, Config{DataDir: keyless}).Close())
 	expect.OK(t, os.Remove(filepath.Join(keyless, keysFile)))

@@ -171,8 +171,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 		{"127.0.0.1:" + port, "/", "", true, http.StatusSwitchingProtocols},
 		{"127.0.0.1:" + port, "/", "https://attacker.example", true, http.StatusForbidden},
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.RPCURL()+test.path, strings.NewReader(body))
-		expect.OK(t, err)
+		request := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, c.RPCURL()+test.path, strings.NewReader(body)))
 		request.Host = test.host
 		request.Header.Set("Content-Type", "application/json")
 		if test.websocket {

@@ -67,8 +67,7 @@ tests:
     eval_time: 70m
     exp_samples:%s
 `
-	path, err := filepath.Abs(rules)
-	expect.OK(t, err)
+	path := expect.Must(filepath.Abs(rules))
 	file := filepath.Join(t.TempDir(), "test.yml")
 	expect.OK(t, os.WriteFile(file, fmt.Appendf(nil, form, quote(path), &series, &want), 0o600))
 	if out, err := exec.CommandContext(t.Context(), Promtool(t), "test", "rules", file).CombinedOutput(); err != nil {

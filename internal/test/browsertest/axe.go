@@ -24,8 +24,7 @@ func (p *Page) Violations(web string) (found []string) {
 	p.t.Helper()
 	modules, err := testdeps.NodeModules(p.t.Context(), "browsertest", web)
 	expect.OK(p.t, err)
-	source, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
-	expect.OK(p.t, err)
+	source := expect.Must(os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js")))
 	p.Eval("void (() => {"+string(source)+"\n})()", nil)
 	var violations []struct {
 		ID    string

@@ -98,7 +98,6 @@ var ErrNoAnswer = errors.New("the wallet does not answer")
 // Emit makes the page's wallet with this index emit an event, such as accountsChanged.
 func (p *Page) Emit(wallet int, event string, value any) {
 	p.t.Helper()
-	text, err := json.Marshal(value)
-	expect.OK(p.t, err)
+	text := expect.Must(json.Marshal(value))
 	p.Eval(fmt.Sprintf("void window.emit_%s(%q, %s)", binding(wallet), event, text), nil)
 }

@@ -217,8 +217,7 @@ func (p *Page) Go(url string) {
 // SetCookies gives the page the cookies that a jar has for a URL.
 func (p *Page) SetCookies(of string, jar http.CookieJar) {
 	p.t.Helper()
-	u, err := url.Parse(of)
-	expect.OK(p.t, err)
+	u := expect.Must(url.Parse(of))
 	for _, c := range jar.Cookies(u) {
 		call(p, network.SetCookie, network.SetCookieParams{URL: of, Name: c.Name, Value: c.Value})
 	}
@@ -360,8 +359,7 @@ func (p *Page) PrintedPages() int {
 	if count == nil {
 		p.t.Fatalf("browsertest: a PDF of %d bytes says nothing of its pages", len(made.Data))
 	}
-	n, err := strconv.Atoi(string(count[1]))
-	expect.OK(p.t, err)
+	n := expect.Must(strconv.Atoi(string(count[1])))
 	return n
 }
 
@@ -377,8 +375,7 @@ func (p *Page) LargestPaint() time.Duration {
 // Step presses the first button of a list that a part of the page has, and reports whether a condition was true before.
 func (p *Page) Step(selector string, buttons []string, until string) (done bool) {
 	p.t.Helper()
-	names, err := json.Marshal(buttons)
-	expect.OK(p.t, err)
+	names := expect.Must(json.Marshal(buttons))
 	p.Eval(fmt.Sprintf(`(() => {
 		if (%s) return true;
 		const all = [...document.querySelectorAll(%q + " button")].filter((b) => b.checkVisibility() && !b.disabled);

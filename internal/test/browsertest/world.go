@@ -100,8 +100,7 @@ func (w *World) Read(id string) apitypes.Invoice {
 // NewAccount returns a new key with minor units of the token and, with gas, some ether.
 func (w *World) NewAccount(tokens int64, gas bool) *ecdsa.PrivateKey {
 	w.t.Helper()
-	key, err := crypto.GenerateKey()
-	expect.OK(w.t, err)
+	key := expect.Must(crypto.GenerateKey())
 	w.Fund(crypto.PubkeyToAddress(key.PublicKey), tokens, gas)
 	return key
 }

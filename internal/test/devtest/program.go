@@ -23,8 +23,7 @@ import (
 // Block returns the first block of code in a language in a document.
 func Block(t testing.TB, document, language string) string {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(document))
 	_, block, found := strings.Cut(string(text), "\n```"+language+"\n")
 	block, _, closed := strings.Cut(block, "\n```\n")
 	if !found || !closed {

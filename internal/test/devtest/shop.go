@@ -42,8 +42,7 @@ func Buy(t testing.TB, w *World, shop string) {
 // visit sends a form, and returns the response's status, location and body.
 func visit(t testing.TB, method, target string, form url.Values) (status int, location, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(form.Encode()))
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(form.Encode())))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := http.DefaultTransport.RoundTrip(r)
 	expect.OK(t, err)

@@ -202,8 +202,7 @@ func (s *service) get(r *replica, path string) (status int, text string) {
 // do sends a request with a JSON body and returns the response. header has names and values in turn.
 func (s *service) do(r *replica, method, path, body string, header ...string) (status int, text string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
-	expect.OK(s, err)
+	request := expect.Must(http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body)))
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
@@ -218,8 +217,7 @@ func (s *service) do(r *replica, method, path, body string, header ...string) (s
 // api returns a client of a replica.
 func (s *service) api(r *replica) *client.Client {
 	s.Helper()
-	c, err := client.New(r.url, client.WithHTTPClient(s.http), client.WithRetries(0))
-	expect.OK(s, err)
+	c := expect.Must(client.New(r.url, client.WithHTTPClient(s.http), client.WithRetries(0)))
 	return c
 }
 
@@ -250,8 +248,7 @@ func (s *service) invoice(r *replica, id string) apitypes.Invoice {
 // chainTime returns the newest block's time in Unix seconds, or now, whichever is later.
 func (s *service) chainTime() int64 {
 	s.Helper()
-	at, err := strconv.ParseInt(s.chain.Cast(s, "block", "latest", "--field", "timestamp"), 10, 64)
-	expect.OK(s, err)
+	at := expect.Must(strconv.ParseInt(s.chain.Cast(s, "block", "latest", "--field", "timestamp"), 10, 64))
 	return max(at, time.Now().Unix())
 }
 

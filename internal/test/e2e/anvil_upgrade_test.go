@@ -78,8 +78,7 @@ var unknownSetting = regexp.MustCompile(`line (\d+), column 1: there is no setti
 // configFor returns the path of a configuration without the settings that another version of the program does not know.
 func (s *service) configFor(path string) string {
 	s.Helper()
-	text, err := os.ReadFile(s.config)
-	expect.OK(s, err)
+	text := expect.Must(os.ReadFile(s.config))
 	lines := strings.Split(string(text), "\n")
 	config := filepath.Join(s.TempDir(), "quittance.yaml")
 	for range lines {

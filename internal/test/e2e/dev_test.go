@@ -71,8 +71,7 @@ func TestDevFlags(t *testing.T) {
 func TestDevInfo(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
-	raw, err := os.ReadFile(w.file)
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile(w.file))
 	var got map[string]any
 	expect.OK(t, json.Unmarshal(raw, &got))
 	want := []string{

@@ -29,8 +29,7 @@ func TestExtraCommandsOfGuides(t *testing.T) {
 	t.Parallel()
 	g := newGuide(t)
 	for name, least := range checkedDocs {
-		text, err := os.ReadFile(testdeps.Repo("docs/" + name))
-		expect.OK(t, err)
+		text := expect.Must(os.ReadFile(testdeps.Repo("docs/" + name)))
 		commands := guideCommands(string(text))
 		if len(commands) < least {
 			t.Errorf("%s has %d commands, want %d or more", name, len(commands), least)

@@ -302,8 +302,7 @@ func (s *story) refunds(paid string) {
 func (s *story) approval(payment string) {
 	s.Helper()
 	asked := decoded[apitypes.RefundResponse](s, s.do(http.MethodPost, payment+"/refunds", `{"to":"ask_payer"}`, "Content-Type", "application/json"), http.StatusCreated)
-	claim, err := url.Parse(asked.ClaimURL)
-	expect.OK(s, err)
+	claim := expect.Must(url.Parse(asked.ClaimURL))
 	to := s.newWallet("").address.Hex()
 	if a := s.do(http.MethodPost, claim.Path, url.Values{"to": {to}}.Encode(), "Content-Type", "application/x-www-form-urlencoded"); a.status != http.StatusOK {
 		s.Errorf("name an address: %d %s", a.status, a.body)
@@ -408,8 +407,7 @@ func (s *story) delivered() {
 // stream reads the first event of a stream.
 func (s *story) stream(path string) {
 	s.Helper()
-	request, err := http.NewRequestWithContext(within(s, patience), http.MethodGet, s.url(path), nil)
-	expect.OK(s, err)
+	request := expect.Must(http.NewRequestWithContext(within(s, patience), http.MethodGet, s.url(path), nil))
 	request.Header.Set("Authorization", "Bearer "+s.key)
 	response, err := http.DefaultClient.Do(request)
 	expect.OK(s, err)

@@ -57,8 +57,7 @@ func TestExtraImage(t *testing.T) {
 		t.Fatalf("the image is not healthy: %v\n%s", err, health.stderr.String())
 	}
 	img.checkConfined(t, c.cmd.Process.Pid)
-	service, err := client.New("http://"+address, client.WithHTTPClient(withKey(w.http)))
-	expect.OK(t, err)
+	service := expect.Must(client.New("http://"+address, client.WithHTTPClient(withKey(w.http))))
 	made, err := service.CreateInvoice(t.Context(), w.draft("4900000"))
 	if err != nil || made.Invoice.Status != "open" {
 		t.Errorf("create an invoice: %+v, %v", made, err)
@@ -104,8 +103,7 @@ var (
 // so that the folder is what Docker would build.
 func assembleImage(t *testing.T, dockerfile string) *image {
 	t.Helper()
-	raw, err := os.ReadFile(dockerfile)
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile(dockerfile))
 	build, last, ok := strings.Cut(string(raw), "\nFROM scratch\n")
 	if !ok {
 		t.Fatal("the last stage does not start from scratch")

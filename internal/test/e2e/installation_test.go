@@ -161,8 +161,7 @@ func (c *installation) get(browser *http.Client, path string) (status int, text 
 // shop returns a client of the API with a key.
 func (c *installation) shop(trusted certstest.Pair, key apitypes.KeySecretResponse) *client.Client {
 	c.Helper()
-	made, err := client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithRetries(0), client.WithKey(key.Secret))
-	expect.OK(c, err)
+	made := expect.Must(client.New("https://"+c.doors["api"], client.WithHTTPClient(c.browser(trusted, "api")), client.WithRetries(0), client.WithKey(key.Secret)))
 	return made
 }
 

@@ -32,8 +32,7 @@ type answer struct {
 // do sends a request; headers are pairs of a name and a value.
 func (w *world) do(method, path, body string, headers ...string) answer {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), method, w.url(path), strings.NewReader(body))
-	expect.OK(w, err)
+	r := expect.Must(http.NewRequestWithContext(w.Context(), method, w.url(path), strings.NewReader(body)))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}

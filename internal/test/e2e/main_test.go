@@ -145,8 +145,7 @@ func (w *world) ready(c *child) bool {
 // api returns a client of the running world.
 func (w *world) api() *client.Client {
 	w.Helper()
-	c, err := client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http), client.WithRetries(0))
-	expect.OK(w, err)
+	c := expect.Must(client.New(w.info.Load().BaseURL, client.WithHTTPClient(w.http), client.WithRetries(0)))
 	return c
 }
 
@@ -199,8 +198,7 @@ func (s *servedWorld) configure(text string) {
 
 // newWalletAddress returns the address of a new key.
 func (s *servedWorld) newWalletAddress() string {
-	key, err := crypto.GenerateKey()
-	expect.OK(s, err)
+	key := expect.Must(crypto.GenerateKey())
 	return crypto.PubkeyToAddress(key.PublicKey).Hex()
 }
 

@@ -200,8 +200,7 @@ func (s *shop) payThroughRegistry(ctx context.Context, o *order) error {
 // terms returns an invoice's terms for the registry.
 func (w *world) terms(inv apitypes.Invoice) invoice.Terms {
 	w.Helper()
-	amount, err := invoice.ParseAmount(inv.Amount)
-	expect.OK(w, err)
+	amount := expect.Must(invoice.ParseAmount(inv.Amount))
 	return invoice.Terms{
 		Merchant: invoice.Address(common.HexToAddress(inv.MerchantAddress)),
 		Token:    invoice.Address(common.HexToAddress(w.info.Load().Chain.Token)),

@@ -209,8 +209,7 @@ func newFronts(tb testing.TB, services []string) (fronts []*front, address strin
 	tb.Helper()
 	var handlers []http.Handler
 	for _, service := range services {
-		target, err := url.Parse(service)
-		expect.OK(tb, err)
+		target := expect.Must(url.Parse(service))
 		f := &front{TB: tb, ids: make(map[string]string)}
 		fronts = append(fronts, f)
 		handlers = append(handlers, apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))

@@ -30,8 +30,7 @@ func TestExtraX402Middleware(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := w.info.Load()
-	quittance, err := client.New(info.BaseURL, client.WithKey(x402Key(t, w.api(), info.Merchant.ID)))
-	expect.OK(t, err)
+	quittance := expect.Must(client.New(info.BaseURL, client.WithKey(x402Key(t, w.api(), info.Merchant.ID))))
 	charge, err := x402.New(x402.Config{
 		Client: quittance, Network: fmt.Sprintf("eip155:%d", info.Chain.ChainID), Asset: info.Chain.Token, PayTo: info.Merchant.Address, Name: "USD Coin", Version: "2",
 	})
@@ -66,8 +65,7 @@ func TestExtraX402Middleware(t *testing.T) {
 // request402 requests a URL with a payment.
 func request402(tb testing.TB, url, payment string) (status int, body string) {
 	tb.Helper()
-	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
-	expect.OK(tb, err)
+	request := expect.Must(http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil))
 	request.Header.Set(x402.HeaderSignature, payment)
 	response, err := http.DefaultClient.Do(request)
 	expect.OK(tb, err)

@@ -8,10 +8,10 @@ type T interface {
 	Errorf(format string, args ...any)
 }
 
-// OK ends the test if there is an error.
+// OK ends the test if there is an error. Without one, t may be nil, as in the other functions.
 func OK(t T, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }
@@ -19,27 +19,34 @@ func OK(t T, err error) {
 // NoDiff fails the test if cmp.Diff, which was called with the expected value first, found a difference in what the
 // format names.
 func NoDiff(t T, diff, format string, args ...any) {
-	t.Helper()
 	if diff != "" {
+		t.Helper()
 		t.Errorf(format+" (-want +got):\n%s", append(args, diff)...)
 	}
 }
 
 // NoError fails the test if there is an error, and continues it.
 func NoError(t T, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Errorf("%v", err)
 	}
 }
 
 // Success returns a function that ends the test if the last of its arguments is an error: the results of a call.
 func Success(t T) func(results ...any) {
-	t.Helper()
 	return func(results ...any) {
-		t.Helper()
 		if err, _ := results[len(results)-1].(error); err != nil {
+			t.Helper()
 			t.Fatal(err)
 		}
 	}
+}
+
+// Must returns the value of a call that fails only if the test is wrong, and panics if it fails.
+func Must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -47,8 +47,7 @@ func account(w *walk) {
 // month makes the month's invoices, and a link that signs the accountant in.
 func (n *network) month() (link string) {
 	n.w.Helper()
-	api, err := client.New(n.Info.BaseURL)
-	expect.OK(n.w, err)
+	api := expect.Must(client.New(n.Info.BaseURL))
 	for i, sale := range [][3]string{ // nobody pays the last
 		{"4900000", "Coffee", "juan@shop.example"}, {"7250000", "Flowers for a wedding", "maria@cafe.example"},
 		{"12500000", "Cakes", "li@bar.example"}, {"3000000", "Tea", "ida@inn.example"},

@@ -90,8 +90,7 @@ func (n *network) transfer(address, amount string) common.Hash {
 // fox returns a browser's wallet with the account that has some 64 digits as its key.
 func (n *network) fox(digits string) *browsertest.Wallet {
 	n.w.Helper()
-	key, err := crypto.HexToECDSA(strings.TrimPrefix(digits, "0x"))
-	expect.OK(n.w, err)
+	key := expect.Must(crypto.HexToECDSA(strings.TrimPrefix(digits, "0x")))
 	fox := browsertest.NewWallet(n.w, &browsertest.World{Info: n.Info}, "Fox", key)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {

@@ -204,7 +204,6 @@ func (w *walk) await(is func() bool) bool {
 // document returns the text of a document of the walked tree.
 func (w *walk) document(name string) string {
 	w.Helper()
-	text, err := os.ReadFile(filepath.Join(*tree, name))
-	expect.OK(w, err)
+	text := expect.Must(os.ReadFile(filepath.Join(*tree, name)))
 	return string(text)
 }

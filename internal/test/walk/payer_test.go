@@ -52,8 +52,7 @@ func (p payer) word(id string) string {
 // invoice makes an invoice for the payer, and returns its address.
 func (p payer) invoice() (address string) {
 	p.walk.pause(func() {
-		api, err := client.New(p.Info.BaseURL)
-		expect.OK(p, err)
+		api := expect.Must(client.New(p.Info.BaseURL))
 		made, err := api.CreateInvoice(p.Context(), apitypes.CreateInvoiceRequest{
 			MerchantID: p.Info.Merchant.ID, MerchantAddress: p.Info.Merchant.Address, Amount: "4900000", Currency: "USDC", ChainKey: p.Info.Chain.ChainKey,
 			ExpiresAt: time.Now().Add(time.Hour).Unix(), LineItems: []apitypes.LineItem{{Label: "Two espressos", Amount: "4000000"}, {Label: "Tip", Amount: "900000"}},

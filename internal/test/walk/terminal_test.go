@@ -31,8 +31,7 @@ func (w *walk) start(line string) *terminal {
 
 // find returns the first group of what a regular expression finds on the screen, or "".
 func (t *terminal) find(pattern string) string {
-	text, err := os.ReadFile(t.file)
-	expect.OK(t.w, err)
+	text := expect.Must(os.ReadFile(t.file))
 	return group(pattern, string(text))
 }
 

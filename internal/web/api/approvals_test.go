@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestApprovals lists requests for approval by merchant and state, and reads one.
@@ -41,9 +42,7 @@ func TestApprovals(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		c := k.client("")
 		for want, f := range map[string]client.ApprovalFilter{
 			"4 3 2 1 0": {PageSize: 2}, "4 3 2 0": {MerchantID: "acme", PageSize: 1}, "4 0": {MerchantID: "acme", State: apitypes.ApprovalRequested},
@@ -51,9 +50,7 @@ func TestApprovals(t *testing.T) {
 		} {
 			var got []string
 			for a, err := range c.Approvals(t.Context(), f) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				got = append(got, a.ID[len(a.ID)-1:])
 			}
 			if strings.Join(got, " ") != want {

@@ -61,8 +61,7 @@ func encode(t *testing.T, d invoice.Draft) []byte {
 	for _, item := range d.LineItems {
 		r.LineItems = append(r.LineItems, apitypes.LineItem{Label: item.Label, Amount: item.Amount.String()})
 	}
-	text, err := json.Marshal(r)
-	expect.OK(t, err)
+	text := expect.Must(json.Marshal(r))
 	return text
 }
 

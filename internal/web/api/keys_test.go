@@ -71,8 +71,7 @@ func (k keyed) client(key string) *client.Client {
 	if key != "" {
 		options = append(options, client.WithKey(key))
 	}
-	c, err := client.New(k.server.URL, options...)
-	expect.OK(k.t, err)
+	c := expect.Must(client.New(k.server.URL, options...))
 	return c
 }
 
@@ -286,8 +285,7 @@ func TestMerchants(t *testing.T) {
 		for _, a := range addresses {
 			all = append(all, apitypes.AllowedAddress{ChainKey: "base", Address: a})
 		}
-		text, err := json.Marshal(apitypes.UpdateMerchantRequest{AllowedAddresses: all})
-		expect.OK(t, err)
+		text := expect.Must(json.Marshal(apitypes.UpdateMerchantRequest{AllowedAddresses: all}))
 		return string(text)
 	}
 	for _, c := range []struct {

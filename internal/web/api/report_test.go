@@ -101,8 +101,7 @@ func TestReportDayWithoutMidnight(t *testing.T) {
 		"Pacific/Apia 2011-12-30":     "2011-12-31T00:00:00+14:00", // the day was skipped
 	} {
 		zone, date, _ := strings.Cut(day, " ")
-		begin, err := time.Parse(time.RFC3339, want)
-		expect.OK(t, err)
+		begin := expect.Must(time.Parse(time.RFC3339, want))
 		query := url.Values{"from": {date}, "to": {strconv.FormatInt(begin.Unix()+1, 10)}, "timezone": {zone}}
 		made := decode[apitypes.SettlementReportResponse](t, do(h, "GET", "/api/reports/settlement?"+query.Encode(), ""), http.StatusOK).Report
 		if made.From != begin.Unix() {

@@ -41,8 +41,7 @@ func TestHead(t *testing.T) {
 // fetch returns a response's status and Content-Length.
 func fetch(t *testing.T, server *httptest.Server, method, path string) (status int, length int64) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), method, server.URL+path, nil))
 	answer, err := server.Client().Do(r)
 	expect.OK(t, err)
 	expect.NoError(t, answer.Body.Close())
@@ -104,8 +103,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 
 // Every code is documented, and has an error status.
 func TestCodesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile(testdeps.Repo("docs/errors.md"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("docs/errors.md")))
 	for code, status := range api.Statuses() {
 		if !code.Valid() || status < 400 {
 			t.Errorf("%s answers %d", code, status)
@@ -124,8 +122,7 @@ func TestCodesAreDocumented(t *testing.T) {
 
 // TestCodesHaveStatuses wants a status for each code of openapi.yaml.
 func TestCodesHaveStatuses(t *testing.T) {
-	text, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	text := expect.Must(os.ReadFile(testdeps.Repo("openapi.yaml")))
 	var spec struct {
 		Components struct {
 			Schemas struct {
@@ -188,8 +185,7 @@ func TestUnknownParameters(t *testing.T) {
 
 // TestParametersOfOpenAPI compares the query parameters of openapi.yaml with those that routes accept.
 func TestParametersOfOpenAPI(t *testing.T) {
-	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile(testdeps.Repo("openapi.yaml")))
 	var spec struct {
 		Paths      map[string]map[string]struct{ Parameters []map[string]any }
 		Components struct{ Parameters map[string]map[string]any }
@@ -224,8 +220,7 @@ func TestParametersOfOpenAPI(t *testing.T) {
 // TestRepeatedWritesOfOpenAPI expects openapi.yaml to have an Idempotency-Key for the routes that take one, and to explain
 // what a repeated request of each other write does.
 func TestRepeatedWritesOfOpenAPI(t *testing.T) {
-	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
-	expect.OK(t, err)
+	raw := expect.Must(os.ReadFile(testdeps.Repo("openapi.yaml")))
 	var spec struct {
 		Paths map[string]map[string]struct {
 			Description string

@@ -1,14 +1,23 @@
 package checkout
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
 // from returns a request of a client at an address with a port.
@@ -136,4 +145,165 @@ func TestLimiterLeavesSome(t *testing.T) {
 			t.Fatalf("a client and a merchant that did nothing are refused after %d of %d uses", used, q.all)
 		}
 	})
+}
+
+// manyPages returns open pages of n invoices that are not kept up to date.
+func manyPages(t *testing.T, n int) *openPages {
+	t.Helper()
+	c := newWorld().config()
+	c.Feed = newFeed()
+	p := New(c).open
+	for i := range n {
+		expect.Success(t)(p.join(fmt.Sprintf("inv_%d", i), nil))
+	}
+	return p
+}
+
+// Pages are spread over the slots of a round, also after others have left.
+func TestSlots(t *testing.T) {
+	p := manyPages(t, 10*slotsOfRound)
+	for i := range 5 * slotsOfRound {
+		p.leave(fmt.Sprintf("inv_%d", i), nil, nil)
+	}
+	for i, slot := range p.slots {
+		if len(slot) != 5 {
+			t.Errorf("slot %d has %d pages, want 5", i, len(slot))
+		}
+		for index, page := range slot {
+			if page.slot != i || page.index != index || p.pages[page.id] != page {
+				t.Errorf("page %s of slot %d, index %d says %d, %d", page.id, i, index, page.slot, page.index)
+			}
+		}
+	}
+	if len(p.pages) != 5*slotsOfRound {
+		t.Errorf("%d pages are open", len(p.pages))
+	}
+}
+
+// In a slot, rereadBatch pages are read, and in addition the pages with news.
+func TestRereadsAreBounded(t *testing.T) {
+	p := manyPages(t, 2*rereadBatch)
+	p.markAll()
+	p.rounds.rereads = rereadBatch
+	last := fmt.Sprintf("inv_%d", 2*rereadBatch-1)
+	p.markOne(last)
+	taken := 0
+	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
+		if taken++; (page.id == last) != (taken == 1) {
+			t.Errorf("page %d is %s", taken, page.id)
+		}
+	}
+	if taken != rereadBatch+1 {
+		t.Errorf("%d pages were read in a slot", taken)
+	}
+	p.rounds.rereads = rereadBatch
+	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
+		taken++
+	}
+	if taken != 2*rereadBatch {
+		t.Errorf("%d reads of %d pages", taken, 2*rereadBatch)
+	}
+}
+
+// A page is read again if its first read may have been before a reorg, because its chain is not known yet.
+func TestReorgDuringTheFirstRead(t *testing.T) {
+	p := manyPages(t, 1)
+	read, err := p.join("inv_known", nil)
+	expect.OK(t, err)
+	p.adopt("inv_known", read, pageStatus{chainKey: p.checkout.chainKeys[0]})
+	for range slotsOfRound {
+		p.observe(t.Context()) // the first look at the chain counts as a reorg
+	}
+	if !p.pages["inv_0"].changed || p.pages["inv_known"].changed {
+		t.Error("not the page that was never read is read again")
+	}
+}
+
+// cursorReader counts the reads of a cursor.
+type cursorReader struct {
+	*world
+	reads int
+}
+
+func (r *cursorReader) Cursor(ctx context.Context, key string) (ledger.Cursor, error) {
+	r.reads++
+	return r.world.Cursor(ctx, key)
+}
+
+// A cursor is read once a second, and whenever a payment is above it.
+func TestCursorIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &cursorReader{world: newWorld()}
+		conf := r.config()
+		conf.Reader = r
+		c := New(conf)
+		have := func() uint64 {
+			s, err := c.currentStatus(t.Context(), testID)
+			expect.OK(t, err)
+			if s.Confirmations == nil {
+				return 0
+			}
+			return s.Confirmations.Have
+		}
+		for range 3 {
+			have()
+		}
+		if r.reads != 1 {
+			t.Errorf("three polls read it %d times", r.reads)
+		}
+		r.cursor.Indexed.Number++
+		r.payments = []invoice.Payment{payment(4_900_123, r.cursor.Indexed.Number, defaultNow, invoice.Pending)}
+		if got := have(); got != 1 || r.reads != 2 {
+			t.Errorf("a payment above it has %d confirmations after %d reads", got, r.reads)
+		}
+		clock.Sleep(t.Context(), cursorAge, nil)
+		have()
+		if r.reads != 3 {
+			t.Errorf("a second later it was read %d times", r.reads)
+		}
+	})
+}
+
+func TestIsBlind(t *testing.T) {
+	now := invoice.Unix(defaultNow)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, test := range map[string]struct {
+		block, synced time.Duration // ages
+		catchingUp    bool
+		halted        bool
+		want          bool
+	}{
+		"at the head":                            {time.Second, time.Second, false, false, false},
+		"halted":                                 {time.Second, time.Second, false, true, true},
+		"a block of a minute":                    {BlindAfter, time.Hour, false, false, false},
+		"a block older than a minute":            {BlindAfter + time.Second, time.Hour, false, false, true},
+		"a chain that pauses":                    {time.Hour, BlindAfter, false, false, false},
+		"a chain that pauses, and no sync":       {time.Hour, BlindAfter + time.Nanosecond, false, false, true},
+		"far behind":                             {time.Hour, time.Second, true, false, true},
+		"this process is behind, another is not": {time.Second, time.Hour, true, false, false},
+		"this machine's clock is an hour behind": {-time.Hour, time.Second, false, false, false},
+		"that, and no sync":                      {-time.Hour, time.Hour, false, false, true},
+		"this machine's clock is an hour ahead":  {time.Hour, time.Second, false, false, false},
+	} {
+		f := following{Progress: Progress{Synced: ago(test.synced), CatchingUp: test.catchingUp}, indexed: invoice.Header{Time: ago(test.block)}, halted: test.halted}
+		if got := f.isBlind(now); got != test.want {
+			t.Errorf("%s: blind is %t, want %t", name, got, test.want)
+		}
+	}
+	if !(following{}).isBlind(now) {
+		t.Error("a chain that was never read is not blind")
+	}
+}
+
+func TestUsualTime(t *testing.T) {
+	for took, want := range map[time.Duration]string{
+		0: "5 s", 5 * time.Second: "5 s", 6 * time.Second: "10 s", 31 * time.Second: "1 min", 61 * time.Second: "2 min",
+		13 * time.Minute: "15 min", 19 * time.Minute: "20 min", time.Hour: "1 h", time.Hour + time.Second: "",
+	} {
+		f := following{indexed: invoice.Header{Time: invoice.Unix(defaultNow).Add(took)}, confirmed: invoice.Header{Time: invoice.Unix(defaultNow)}}
+		s := pageInput{text: locale.English(), chain: localChain(), following: f}
+		if got := s.confirmations(1).UsualText; strings.ReplaceAll(got, "\u00a0", " ") != want {
+			t.Errorf("of %v the page says %q, want %q", took, got, want)
+		}
+	}
 }

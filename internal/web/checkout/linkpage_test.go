@@ -435,8 +435,7 @@ func TestEmbedScript(t *testing.T) {
 
 // TestDocumentedStates expects docs/embedding.md to have every state of the page.
 func TestDocumentedStates(t *testing.T) {
-	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
-	expect.OK(t, err)
+	docs := expect.Must(os.ReadFile(testdeps.Repo("docs/embedding.md")))
 	for _, story := range outcomes {
 		if !strings.Contains(string(docs), "`"+string(story.state)+"`") {
 			t.Errorf("docs/embedding.md lacks the state %s", story.state)
@@ -446,8 +445,7 @@ func TestDocumentedStates(t *testing.T) {
 
 // TestDocumentedEmbedScript expects docs/embedding.md to contain the path and the hash of the script.
 func TestDocumentedEmbedScript(t *testing.T) {
-	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
-	expect.OK(t, err)
+	docs := expect.Must(os.ReadFile(testdeps.Repo("docs/embedding.md")))
 	sum := sha512.Sum384(embedScript)
 	script := assets["embed.js"].Path + `" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
 	if !strings.Contains(string(docs), script) {

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // desk is a person at a browser.
@@ -239,9 +240,7 @@ func TestExtraRotateInBrowser(t *testing.T) {
 	verified, refused := 0, 0
 	endpoint := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, err)
 		lock.Lock()
 		defer lock.Unlock()
 		if slices.ContainsFunc(secrets, func(s string) bool { return signedWith(t, s, r.Header, body) }) {

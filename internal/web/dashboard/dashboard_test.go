@@ -241,8 +241,7 @@ func TestDaysOfZones(t *testing.T) {
 		if diff := cmp.Diff(dayText(next, false, zone), dayText(day, true, zone)); diff != "" {
 			t.Fatalf("%s ends where %s does not begin (-begin +end):\n%s", day, next, diff)
 		}
-		at, err := strconv.ParseInt(dayText(day, false, zone), 10, 64)
-		expect.OK(t, err)
+		at := expect.Must(strconv.ParseInt(dayText(day, false, zone), 10, 64))
 		if first := time.Unix(at, 0).In(zone).Format(time.DateOnly); first < day || time.Unix(at-1, 0).In(zone).Format(time.DateOnly) >= day {
 			t.Fatalf("%s begins on %s", day, first)
 		}
@@ -473,8 +472,7 @@ func checkPlural(t *testing.T, text *locale.Text, id string) {
 // TestProblemsWithNumbers explains problems that name times and amounts to a person in Berlin who reads German.
 func TestProblemsWithNumbers(t *testing.T) {
 	t.Parallel()
-	zone, err := time.LoadLocation("Europe/Berlin")
-	expect.OK(t, err)
+	zone := expect.Must(time.LoadLocation("Europe/Berlin"))
 	v := &visit{text: texts().Named("de"), zone: zone, chains: map[string]chain.Chain{"house": {Key: "house", Tokens: []chain.Token{{Currency: "USDC", Decimals: 6}}}}}
 	for _, c := range []struct {
 		code                apitypes.ErrorCode
@@ -536,11 +534,9 @@ func TestProblemsAreForPeople(t *testing.T) {
 func details(t *testing.T) (all [][2]string) {
 	t.Helper()
 	for _, dir := range packages {
-		files, err := filepath.Glob(filepath.Join(testdeps.Repo("internal"), dir, "*.go"))
-		expect.OK(t, err)
+		files := expect.Must(filepath.Glob(filepath.Join(testdeps.Repo("internal"), dir, "*.go")))
 		for _, name := range files {
-			body, err := os.ReadFile(name)
-			expect.OK(t, err)
+			body := expect.Must(os.ReadFile(name))
 			file, err := parser.ParseFile(token.NewFileSet(), name, body, parser.SkipObjectResolution)
 			expect.OK(t, err)
 			if strings.HasSuffix(name, "_test.go") {

@@ -110,8 +110,7 @@ func (f *filled) operatorsWork() {
 	f.owner.post("/dashboard/filters/save", url.Values{"list": {"/dashboard/invoices"}, "name": {f.text("filter name")}, "query": {"status=paid"}}).want(f.t, http.StatusOK)
 	(&person{world: f.world, Client: f.guest().Client, key: f.root.Reveal()}).api("GET", "/api/merchants", nil, nil)
 	browser := f.guest()
-	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/dashboard/sign-in", strings.NewReader(url.Values{"key": {f.owner.key}}.Encode()))
-	expect.OK(f.t, err)
+	r := expect.Must(http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/dashboard/sign-in", strings.NewReader(url.Values{"key": {f.owner.key}}.Encode())))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("User-Agent", f.text("user agent"))
 	resp, err := browser.Do(r)
@@ -225,8 +224,7 @@ func (w *world) transfer(minor string) string { return w.transferTo(acmePays, mi
 // transferTo is transfer to another settlement address.
 func (w *world) transferTo(to invoice.Address, minor string) string {
 	w.t.Helper()
-	amount, err := invoice.ParseAmount(minor)
-	expect.OK(w.t, err)
+	amount := expect.Must(invoice.ParseAmount(minor))
 	tx := chaintest.NewTx(chaintest.Transfer(houseToken, payer, to, amount))
 	w.chain.MineAt(max(w.now().Unix(), w.chain.Head().Time+1), tx)
 	w.chain.MineAt(w.chain.Head().Time + 1)

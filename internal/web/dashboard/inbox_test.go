@@ -112,8 +112,7 @@ func TestInboxRefundWithoutPayment(t *testing.T) {
 	finance := w.person("acme", access.Finance)
 	w.paid(member{"amount": "1000000"})
 	made := w.invoice("acme", nil)
-	amount, err := invoice.ParseAmount(w.read(made.ID).TransferAmount)
-	expect.OK(t, err)
+	amount := expect.Must(invoice.ParseAmount(w.read(made.ID).TransferAmount))
 	paid := chaintest.NewTx(chaintest.Transfer(houseToken, payer, acmePays, amount))
 	back := chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, amount))
 	at := func(status apitypes.RefundStatus) func() bool {

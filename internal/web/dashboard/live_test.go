@@ -23,8 +23,7 @@ import (
 func (p *person) stream(query string) <-chan string {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/dashboard/live"+query, nil)
-	expect.OK(p.t, err)
+	r := expect.Must(http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/dashboard/live"+query, nil))
 	client := http.Client{Transport: &http.Transport{}, Jar: p.Jar}
 	resp, err := client.Do(r) //nolint:bodyclose // the clean-up closes it
 	expect.OK(p.t, err)
@@ -145,8 +144,7 @@ func TestOpenPageIsNoUse(t *testing.T) {
 	w := newWorld(t)
 	refresh := func(p *person) answer {
 		p.t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/dashboard/invoices", nil)
-		expect.OK(t, err)
+		r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/dashboard/invoices", nil))
 		r.Header.Set("Quittance-Refresh", "1")
 		resp, err := p.Do(r)
 		expect.OK(t, err)

@@ -135,8 +135,7 @@ func TestFlow(t *testing.T) {
 	})
 	owner := w.person("acme", access.Admin)
 	victim, attacker := owner.member(mails, "ada@example.com"), owner.member(mails, "eve@example.com")
-	office, err := url.Parse(w.url)
-	expect.OK(t, err)
+	office := expect.Must(url.Parse(w.url))
 	cookie := func(p *person, name string) *http.Cookie {
 		for _, c := range p.Jar.Cookies(office) {
 			if c.Name == name {
@@ -155,8 +154,7 @@ func TestFlow(t *testing.T) {
 			return nil
 		}
 		defer func() { p.CheckRedirect = nil }()
-		back, err := url.Parse(p.open(page).want(t, http.StatusFound).header.Get("Location"))
-		expect.OK(t, err)
+		back := expect.Must(url.Parse(p.open(page).want(t, http.StatusFound).header.Get("Location")))
 		return back.RequestURI()
 	}
 	refused := func(why string, p *person, answer string) {

@@ -85,8 +85,7 @@ func TestTimezone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil) // 14 hours before UTC
-	zone, err := time.LoadLocation("Pacific/Kiritimati")
-	expect.OK(t, err)
+	zone := expect.Must(time.LoadLocation("Pacific/Kiritimati"))
 	made := w.invoice("initech", member{"reference": "basket 7"})
 	maria := w.person("initech", access.Finance)
 	read := func(id string) apitypes.Invoice {

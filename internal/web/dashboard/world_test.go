@@ -147,8 +147,7 @@ func newKeyring(t *testing.T) *access.Keyring {
 	t.Helper()
 	text, err := access.NewMasterKey(rand.Reader)
 	expect.OK(t, err)
-	master, err := access.ParseMasterKey(text)
-	expect.OK(t, err)
+	master := expect.Must(access.ParseMasterKey(text))
 	return access.NewKeyring(master)
 }
 
@@ -276,8 +275,7 @@ func (p *person) visit(method, path, contentType, body string) answer {
 
 func (p *person) fetch(method, address, contentType, body string) answer {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body))
-	expect.OK(p.t, err)
+	r := expect.Must(http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body)))
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
@@ -343,10 +341,8 @@ func (p *person) api(method, path string, body, into any) {
 // ask calls the REST interface with the person's key.
 func (p *person) ask(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
-	text, err := json.Marshal(body)
-	expect.OK(p.t, err)
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, bytes.NewReader(text))
-	expect.OK(p.t, err)
+	text := expect.Must(json.Marshal(body))
+	r := expect.Must(http.NewRequestWithContext(p.t.Context(), method, p.url+path, bytes.NewReader(text)))
 	r.Header.Set("Authorization", "Bearer "+p.key)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := p.Do(r)

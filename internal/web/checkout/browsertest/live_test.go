@@ -174,8 +174,7 @@ type gate struct {
 // newGate starts a gate to a world.
 func newGate(t *testing.T, w *browsertest.World) *gate {
 	t.Helper()
-	target, err := url.Parse(w.Info.BaseURL)
-	expect.OK(t, err)
+	target := expect.Must(url.Parse(w.Info.BaseURL))
 	const many = 100
 	g := &gate{streams: make(chan struct{}, many)}
 	proxy := &httputil.ReverseProxy{

@@ -18,8 +18,7 @@ func TestMain(m *testing.M) {
 // advance moves the world's clock on.
 func advance(t *testing.T, w *browsertest.World, seconds int) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Info.BaseURL+"/dev/clock/advance", strings.NewReader(fmt.Sprintf(`{"seconds": %d}`, seconds)))
-	expect.OK(t, err)
+	r := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.Info.BaseURL+"/dev/clock/advance", strings.NewReader(fmt.Sprintf(`{"seconds": %d}`, seconds))))
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
 	expect.OK(t, err)

@@ -275,9 +275,7 @@ func TestExtraOwnGas(t *testing.T) {
 		reported := false
 		for entry, err := range w.Client.InvoiceTimeline(t.Context(), inv.ID) {
 			reported = reported || entry.Kind == "payment.sent" && entry.TxHash == payments[0].TxHash
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 		}
 		if !reported {
 			t.Error("the timeline lacks what the wallet sent")
