@@ -1,13 +1,11 @@
 package chain
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -31,7 +29,7 @@ func (i *Inspector) Account(ctx context.Context, chainKey string, account invoic
 	switch {
 	case err != nil || batch[0].Error != nil || code == nil:
 		return invoice.AccountUnknown
-	case len(*code) == 0 || bytes.HasPrefix(*code, types.DelegationPrefix):
+	case hasKey(*code):
 		return invoice.AccountWithKey
 	}
 	return invoice.AccountContract
