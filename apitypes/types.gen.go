@@ -829,6 +829,30 @@ func (e ReportGroup) Valid() bool {
 	}
 }
 
+// Defines values for SubmissionSafeState.
+const (
+	SafeSettling SubmissionSafeState = "settling"
+	SafeUnknown  SubmissionSafeState = "unknown"
+	SafeUsed     SubmissionSafeState = "used"
+	SafeWaiting  SubmissionSafeState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the SubmissionSafeState enum.
+func (e SubmissionSafeState) Valid() bool {
+	switch e {
+	case SafeSettling:
+		return true
+	case SafeUnknown:
+		return true
+	case SafeUsed:
+		return true
+	case SafeWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookHealth.
 const (
 	HealthFailing WebhookHealth = "failing"
@@ -3374,6 +3398,10 @@ type Submission struct {
 
 	// WithdrawnAt Unix seconds.
 	WithdrawnAt Time `json:"withdrawnAt,omitempty"`
+
+	// Safe What a contract, such as a Safe, will do with a refund that it has not sent. Present with `include=safe`, while the
+	// submission is in force, the sender is a contract, no node has the transaction, and one answers.
+	Safe *SubmissionSafe `json:"safe,omitempty"`
 }
 
 // SubmissionResponse defines model for SubmissionResponse.
@@ -3381,6 +3409,23 @@ type SubmissionResponse struct {
 	// Submission Somebody's sending of a refund's transaction.
 	Submission Submission `json:"submission"`
 }
+
+// SubmissionSafe What a contract, such as a Safe, will do with a refund that it has not sent. Present with `include=safe`, while the
+// submission is in force, the sender is a contract, no node has the transaction, and one answers.
+type SubmissionSafe struct {
+	// State `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.
+	// `settling`: the Safe used its number, in a block that is not final or not read. `used`: it used the number for
+	// another transaction, so this submission can be withdrawn. `unknown`: check in the wallet.
+	State SubmissionSafeState `json:"state"`
+
+	// Nonce Number of the transaction in the Safe. Absent if it is not known.
+	Nonce *int64 `json:"nonce,omitempty"`
+}
+
+// SubmissionSafeState `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.
+// `settling`: the Safe used its number, in a block that is not final or not read. `used`: it used the number for
+// another transaction, so this submission can be withdrawn. `unknown`: check in the wallet.
+type SubmissionSafeState string
 
 // SubmitAuthorizationRequest A transfer that the payer has signed (EIP-3009).
 type SubmitAuthorizationRequest struct {

@@ -269,3 +269,14 @@ func TestLastResponse(t *testing.T) {
 		t.Errorf("saw %+v, and a new client has %+v", seen, c.With().LastResponse())
 	}
 }
+
+// TestWithdrawSubmission sends what a person declares only if it was declared.
+func TestWithdrawSubmission(t *testing.T) {
+	peer := &always{status: http.StatusOK, mediaType: "application/json", body: `{"submission":{"id":"sub_1","refundId":"ref_1","by":"maria","startedAt":1}}`}
+	c := over(t, peer)
+	for n, want := range []string{"", "checkedInWallet=true"} {
+		if _, err := c.WithdrawSubmission(t.Context(), "ref_1", "sub_1", want != ""); err != nil || peer.sent[n].URL.RawQuery != want {
+			t.Errorf("%v, query %q, want %q", err, peer.sent[n].URL.RawQuery, want)
+		}
+	}
+}

@@ -70,9 +70,16 @@ func (c *Client) RecordTransaction(ctx context.Context, refundID, id string, r a
 
 // WithdrawSubmission records that no transaction was sent, so that the refund can be submitted again. It is idempotent.
 // The error's code is [apitypes.CodeRefundSubmitted] if its transaction may still be mined.
-func (c *Client) WithdrawSubmission(ctx context.Context, refundID, id string) (apitypes.Submission, error) {
+//
+// checkedInWallet declares that a person made sure in the wallet that the transaction was not and will not be executed.
+// The service asks for it if a contract sends the refund and it cannot find that out.
+func (c *Client) WithdrawSubmission(ctx context.Context, refundID, id string, checkedInWallet bool) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
-	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", refundID, "submissions", id, "withdraw"), repeatable: true}, &answer, is("submission", id, &answer.Submission.ID))
+	withdraw := c.path("api/refunds", refundID, "submissions", id, "withdraw")
+	if checkedInWallet {
+		withdraw.RawQuery = "checkedInWallet=true"
+	}
+	err := c.call(ctx, request{method: http.MethodPost, url: withdraw, repeatable: true}, &answer, is("submission", id, &answer.Submission.ID))
 	return answer.Submission, err
 }
 

@@ -115,8 +115,8 @@ type Withdrawal struct {
 	RefundID, SubmissionID string
 	// MerchantID, if set, is the merchant that asks. Only its refunds are found then.
 	MerchantID string
-	// Gone is the submission's transaction, which the nodes do not have or, with Failed, have
-	// as one without effect; zero without one.
+	// Gone is the submission's transaction, which the nodes do not have; zero without one. Failed is set if it was mined
+	// without effect, or the contract that would execute it cannot do so any more.
 	Gone   invoice.Hash
 	Failed bool
 }

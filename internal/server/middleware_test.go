@@ -42,6 +42,11 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 	return invoice.Invoice{ID: id, ChainKey: "local"}, f.read(ctx)
 }
 
+// Cursor returns that nothing is read.
+func (fakeReader) Cursor(context.Context, string) (ledger.Cursor, error) {
+	return ledger.Cursor{}, nil
+}
+
 // RefundRecords returns an empty list.
 func (fakeReader) RefundRecords(context.Context, ledger.RefundFilter) ([]invoice.RefundRecord, error) {
 	return nil, nil

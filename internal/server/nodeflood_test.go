@@ -215,8 +215,10 @@ func TestNodeRoutes(t *testing.T) {
 		}
 	}
 	want := []string{
+		"GET /api/refunds/{id}",
 		"GET /checkout/{id}",
 		"GET /checkout/{id}/check",
+		"GET /dashboard/refunds/{id}",
 		"GET /x402/invoices/{id}",
 		"POST /api/payments/{id}/refunds",
 		"POST /api/refunds/{id}/submissions/{submissionId}/withdraw",

@@ -338,6 +338,8 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("taken")(ledger.AmountUses(ctx, read, []ledger.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, func() time.Time { return invoice.Unix(0) }))
 	run("assigned")(ledger.RemainderTransferAmounts(ctx, read, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}}))
 	run("lacking")(ledger.InvoicesLackingTransferAmounts(ctx, read, "base", "inv_1", 9))
+	refund := invoice.RefundRecord{ChainKey: "base", Token: moved.Token, Amount: moved.Amount}
+	run("a transfer like a refund's")(ledger.NewReader(read).HasTransferLike(ctx, refund, invoice.Unix(9999)))
 	run("heights")(ledger.IndexedHeights(ctx, read, []string{"base"}))
 	run("deposits")(ledger.Deposits(ctx, read, "base", []invoice.Address{moved.To, moved.From}))
 	run("deposit holdings")(ledger.NewReader(read).AreDeposits(ctx, []invoice.Address{moved.To, moved.From}))

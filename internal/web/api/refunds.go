@@ -22,6 +22,8 @@ type Nodes interface {
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 	// RefundTransaction returns the state of a transaction that was to send a refund.
 	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (chain.TransactionState, error)
+	// SafeTransaction returns the state of a hash that a contract's owners may sign.
+	SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through uint64) (chain.SafeReport, error)
 	// HasWaiting reports whether a transaction of an account waits to be mined.
 	HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error)
 }
@@ -106,8 +108,12 @@ func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 	return p, nil
 }
 
-// writeRefund answers with a refund, and with its transaction or the page for the payer.
-func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
+// includeSafe is the value of the parameter include for what a contract does with a submission.
+const includeSafe = "safe"
+
+// writeRefund answers with a refund, and with its transaction or the page for the payer. With includeSafe it asks nodes
+// about the submission in force.
+func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord, include ...string) error {
 	now := a.conf.RefundNow()
 	refund.Status = refund.StatusAt(now)
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund, now)}
@@ -130,7 +136,11 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 			return fmt.Errorf("read submissions: %w", err)
 		}
 		for _, s := range all {
-			answer.Submissions = append(answer.Submissions, Submission(s))
+			shown := Submission(s)
+			if slices.Contains(include, includeSafe) {
+				shown.Safe = a.submissionSafe(r.Context(), refund, s)
+			}
+			answer.Submissions = append(answer.Submissions, shown)
 		}
 	}
 	a.writeJSON(w, r, status, answer)
@@ -139,6 +149,11 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 
 // getRefund answers GET /api/refunds/{id}.
 func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	include := q.set("include", includeSafe)
+	if q.err != nil {
+		return q.err
+	}
 	id, err := pathID(r, invoice.PrefixRefund)
 	if err != nil {
 		return err
@@ -156,7 +171,7 @@ func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("read the payment of a refund: %w", err)
 		}
 	}
-	return a.writeRefund(w, r, http.StatusOK, refund)
+	return a.writeRefund(w, r, http.StatusOK, refund, include...)
 }
 
 // cancelRefund answers POST /api/refunds/{id}/cancel.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -22,6 +23,10 @@ type nodes struct {
 	asked int
 	state chain.TransactionState // of each transaction; empty if no node answers
 	waits bool
+	// safe is the state of each hash, no contract's if it is empty, for a chain that is read through the block
+	// number readThrough.
+	safe        chain.SafeReport
+	readThrough uint64
 }
 
 func (n *nodes) Account(context.Context, string, invoice.Address) invoice.AccountKind {
@@ -34,6 +39,14 @@ func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice
 		return "", chain.ErrUnavailable
 	}
 	return n.state, nil
+}
+
+func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, _ invoice.Hash, through uint64) (chain.SafeReport, error) {
+	if n.state == "" {
+		return chain.SafeReport{}, chain.ErrUnavailable
+	}
+	n.readThrough = through
+	return chain.SafeReport{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}, nil
 }
 
 func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {

@@ -84,7 +84,12 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked := ledger.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
-	if err := a.askNodes(r.Context(), &asked); err != nil {
+	q := parseQuery(r)
+	checkedInWallet, _ := q.flag("checkedInWallet")
+	if q.err != nil {
+		return q.err
+	}
+	if err := a.askNodes(r.Context(), &asked, checkedInWallet); err != nil {
 		return err
 	}
 	s, err := a.conf.Ledger.WithdrawSubmission(r.Context(), asked)
@@ -95,9 +100,10 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction. The
-// error describes what they found, or that no node answers.
-func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
+// askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction, or can still send one.
+// checkedInWallet is set if a person answers for a contract that the nodes know too little about. The error describes
+// what they found, or that no node answers.
+func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal, checkedInWallet bool) error {
 	refund, err := a.conf.Reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
 		return err // nil for another merchant's refund: WithdrawSubmission refuses it
@@ -111,25 +117,49 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 		return nil
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	if asked.Gone = all[i].TxHash; asked.Gone == refund.Transfer.TxHash {
+	submission := all[i]
+	if asked.Gone = submission.TxHash; asked.Gone == refund.Transfer.TxHash {
 		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
 	if asked.Gone.IsZero() {
-		waits, err := a.conf.Nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
-		if err == nil && waits {
-			return problemf(apitypes.CodeRefundSubmitted, "A transaction of the account %s waits to be mined, which may send this refund. Repeat the request when it is mined, or record its hash.", chain.Checksum(refund.From))
+		err := a.checkNoneWaits(ctx, refund)
+		if err != nil || submission.KeyID == access.FromContext(ctx).KeyID {
+			return err
 		}
-		return unanswered(err)
 	}
+	safe, err := a.safeOf(ctx, refund, submission)
+	if err != nil {
+		return err
+	}
+	asked.Failed = safe.State == chain.SafeUsed
+	if !asked.Gone.IsZero() && safe.MayBeTransaction() {
+		if asked.Failed, err = a.hasFailed(ctx, *asked, refund); err != nil {
+			return err
+		}
+	}
+	return refuseSafe(safe, refund.From, checkedInWallet)
+}
+
+// checkNoneWaits returns an error if a transaction of a refund's sender waits to be mined, or no node answers.
+func (a *API) checkNoneWaits(ctx context.Context, refund invoice.RefundRecord) error {
+	waits, err := a.conf.Nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
+	if err == nil && waits {
+		return problemf(apitypes.CodeRefundSubmitted, "A transaction of the account %s waits to be mined, which may send this refund. Repeat the request when it is mined, or record its hash.", chain.Checksum(refund.From))
+	}
+	return unanswered(err)
+}
+
+// hasFailed reports whether the submission's transaction was mined without effect. The error describes that a node has
+// it otherwise, or that no node answers.
+func (a *API) hasFailed(ctx context.Context, asked ledger.Withdrawal, refund invoice.RefundRecord) (bool, error) {
 	state, err := a.conf.Nodes.RefundTransaction(ctx, refund, asked.Gone)
 	if err == nil && (state == chain.Queued || state == chain.Mined) {
 		if err := a.conf.Ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
-			return fmt.Errorf("record that a transaction was seen: %w", err)
+			return false, fmt.Errorf("record that a transaction was seen: %w", err)
 		}
-		return problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
+		return false, problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
 	}
-	asked.Failed = state == chain.Failed
-	return unanswered(err)
+	return state == chain.Failed, unanswered(err)
 }
 
 // unanswered returns the problem if nodes do not answer or were not asked, or nil.

@@ -33,6 +33,14 @@ func (b *backend) SubmissionSeen(ctx context.Context, _, _, _ string, _ invoice.
 	return b.fail(ctx)
 }
 
+func (b *backend) HasTransferLike(ctx context.Context, _ invoice.RefundRecord, _ time.Time) (bool, error) {
+	return false, b.fail(ctx)
+}
+
+func (b *backend) Cursor(ctx context.Context, _ string) (ledger.Cursor, error) {
+	return ledger.Cursor{}, b.fail(ctx)
+}
+
 func (b *backend) Submissions(ctx context.Context, _ ...string) ([]invoice.Submission, error) {
 	return nil, b.fail(ctx)
 }

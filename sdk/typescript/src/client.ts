@@ -286,9 +286,14 @@ export class Quittance extends Events {
     return data!.submission;
   }
 
-  /** Records that no transaction was sent, so that the refund can be submitted again. */
-  async withdrawSubmission(refundId: string, submissionId: string, options: CallOptions = {}): Promise<Submission> {
-    const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params: { path: { id: refundId, submissionId } }, ...this.given(options, again) });
+  /**
+   * Records that no transaction was sent, so that the refund can be submitted again. `checkedInWallet` declares that a
+   * person made sure in the wallet that it was not and will not be executed. The service asks for that if a contract
+   * sends the refund and the service cannot find it out.
+   */
+  async withdrawSubmission(refundId: string, submissionId: string, options: CallOptions & { checkedInWallet?: boolean } = {}): Promise<Submission> {
+    const params = { path: { id: refundId, submissionId }, query: options.checkedInWallet ? { checkedInWallet: true } : {} };
+    const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params, ...this.given(options, again) });
     return data!.submission;
   }
 
