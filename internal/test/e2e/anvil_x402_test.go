@@ -121,14 +121,20 @@ func (a *agents) sell(env ...string) string {
 func newX402Service(tb testing.TB, database string) (*service, *agents) {
 	tb.Helper()
 	s := newService(tb, database)
+	s.allow(x402Budget)
+	return s, newAgents(tb, s.payer.Key)
+}
+
+// allow adds settings to the chain's.
+func (s *service) allow(settings string) {
+	s.Helper()
 	text, err := os.ReadFile(s.config)
-	expect.OK(tb, err)
+	expect.OK(s, err)
 	const setting = "    operatorKeyEnv: " + operatorEnv + "\n"
 	if !strings.Contains(string(text), setting) {
-		tb.Fatalf("the configuration lacks %q:\n%s", setting, text)
+		s.Fatalf("the configuration lacks %q:\n%s", setting, text)
 	}
-	expect.OK(tb, os.WriteFile(s.config, []byte(strings.Replace(string(text), setting, setting+x402Budget, 1)), 0o600))
-	return s, newAgents(tb, s.payer.Key)
+	expect.OK(s, os.WriteFile(s.config, []byte(strings.Replace(string(text), setting, setting+settings, 1)), 0o600))
 }
 
 // x402Key returns a key of a merchant for a server that charges by x402.
