@@ -164,7 +164,7 @@ func (d *Dashboard) transferRoutes() []webpage.Route {
 		d.route("POST /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefund, webpage.CallsNodes),
 		d.route("GET /dashboard/refunds", access.PaymentsRead, refundList.show(d)),
 		d.route("GET /dashboard/refunds.csv", access.PaymentsRead, refundList.export(d), webpage.Long),
-		d.route("GET /dashboard/refunds/{id}", access.PaymentsRead, d.refund),
+		d.route("GET /dashboard/refunds/{id}", access.PaymentsRead, d.refund, webpage.CallsNodes),
 		d.route("GET /dashboard/refunds/{id}/safe.json", access.PaymentsRead, d.safeFile),
 		d.route("POST /dashboard/refunds/{id}/cancel", access.InvoicesWrite, d.changeRefund("cancel")),
 		d.route("POST /dashboard/refunds/{id}/approve", access.InvoicesWrite, d.confirmed(d.changeRefund("approve"), here("/approve"))),

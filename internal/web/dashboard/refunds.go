@@ -73,11 +73,12 @@ type refundPage struct {
 
 // refund shows a refund, with the transaction while it can be sent.
 func (d *Dashboard) refund(w http.ResponseWriter, r *http.Request) error {
-	return d.showRefund(w, r, http.StatusOK, "")
+	return d.showRefund(w, r, http.StatusOK, "", "safe")
 }
 
-func (d *Dashboard) showRefund(w http.ResponseWriter, r *http.Request, code int, refused string) error {
-	found, err := d.refundOf(r)
+// showRefund shows the refund in the path, with what the interface includes.
+func (d *Dashboard) showRefund(w http.ResponseWriter, r *http.Request, code int, refused string, include ...string) error {
+	found, err := d.refundOf(r, include...)
 	if err != nil {
 		return err
 	}
@@ -116,9 +117,13 @@ func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// refundOf returns the refund in the path.
-func (d *Dashboard) refundOf(r *http.Request) (found apitypes.RefundResponse, err error) {
-	err = d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), nil, &found)
+// refundOf returns the refund in the path, with what the interface includes.
+func (d *Dashboard) refundOf(r *http.Request, include ...string) (found apitypes.RefundResponse, err error) {
+	query := make(url.Values)
+	if len(include) > 0 {
+		query["include"] = include
+	}
+	err = d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), query, &found)
 	return found, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
@@ -24,10 +26,21 @@ func (d *Dashboard) submissionRoutes() []webpage.Route {
 	}
 }
 
+// withdrawal is the end of the path that withdraws a submission.
+const withdrawal = "/withdraw"
+
 // submissionRow is a submission of a refund.
 type submissionRow struct {
 	apitypes.Submission
 	Explorer string // address of the transaction in the block explorer, or empty
+}
+
+// Nonce returns the number of the submission's transaction in a Safe, or "".
+func (s submissionRow) Nonce() string {
+	if s.Safe == nil || s.Safe.Nonce == nil {
+		return ""
+	}
+	return strconv.FormatInt(*s.Safe.Nonce, 10)
 }
 
 // submissions returns the submission that is in force, or nil, and those that were withdrawn.
@@ -107,7 +120,7 @@ func (d *Dashboard) recordTransaction(w http.ResponseWriter, r *http.Request) er
 
 // withdrawSubmission records that a submission did not send a transaction.
 func (d *Dashboard) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
-	return d.submission(w, r, http.MethodPost, "/withdraw", func() any { return json.RawMessage("{}") })
+	return d.submission(w, r, http.MethodPost, withdrawal, func() any { return json.RawMessage("{}") })
 }
 
 func hashField(r *http.Request) string {
@@ -120,12 +133,19 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	path := id("/api/refunds", r.PathValue("id")) + "/submissions"
+	path, query := id("/api/refunds", r.PathValue("id"))+"/submissions", make(url.Values)
 	if named := r.PathValue("submission"); named != "" {
 		path = id(path, named) + act
 	}
+	if r.PostForm.Has("checkedInWallet") {
+		query.Set("checkedInWallet", "true")
+	}
+	text, err := json.Marshal(body())
+	if err != nil {
+		return fmt.Errorf("encode a submission: %w", err)
+	}
 	var answer apitypes.SubmissionResponse
-	err := d.service.send(r.Context(), method, path, body(), &answer)
+	err = d.service.call(r.Context(), method, path, query, "", text, &answer)
 	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
 		var p *problem
 		if errors.As(err, &p) {
@@ -141,7 +161,11 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 		return err
 	}
 	if refused != "" {
-		return d.showRefund(w, r, http.StatusConflict, refused)
+		var include []string
+		if act == withdrawal {
+			include = []string{"safe"}
+		}
+		return d.showRefund(w, r, http.StatusConflict, refused, include...)
 	}
 	d.redirect(w, r, id("/dashboard/refunds", r.PathValue("id")))
 	return nil

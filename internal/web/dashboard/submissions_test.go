@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/server"
 )
 
 // TestSubmissions sends a refund as two people without scripts. One may, and the other sees who does.
@@ -70,4 +73,40 @@ func TestSubmissions(t *testing.T) {
 	globex := w.person("globex", access.Admin)
 	globex.get(path+"/wallet").want(t, http.StatusNotFound)
 	globex.post(act+"/transaction", url.Values{"txHash": {hash}}).want(t, http.StatusNotFound)
+}
+
+// TestSafeSubmission shows what a Safe does with a refund, and asks the person where the service does not know that.
+func TestSafeSubmission(t *testing.T) {
+	t.Parallel()
+	const next = 6
+	w := newWorld(t, func(c *server.Config) { c.Chains[0].Chain.RequestCalls = 10_000 })
+	w.chain.Token(acmePays, next) // the node answers nonce() with this number
+	w.paid(nil)
+	maria := w.named("acme", "maria", access.Finance)
+	var payments apitypes.PaymentList
+	maria.api("GET", "/api/payments", nil, &payments)
+	var made apitypes.RefundResponse
+	maria.api("POST", "/api/payments/"+payments.Payments[0].ID+"/refunds", member{"amount": "1500000"}, &made)
+	path := "/dashboard/refunds/" + made.Refund.ID
+	var begun apitypes.SubmissionResponse
+	maria.api("POST", "/api/refunds/"+made.Refund.ID+"/submissions", member{}, &begun)
+	act := path + "/submissions/" + begun.Submission.ID
+	record := func(nonce uint64) answer {
+		signed := chain.SafeTransactionHash(7, acmePays, houseToken, common.FromHex(made.Transaction.Data), nonce)
+		return maria.submit(maria.get(path), act+"/transaction", url.Values{"txHash": {signed.String()}})
+	}
+	const declared = "no such transaction was or will be executed"
+	page := record(next)
+	page.want(t, http.StatusOK, "waits in the Safe as transaction number 6.")
+	if strings.Contains(page.words(), declared) {
+		t.Error("a person is asked although the Safe answers")
+	}
+	maria.submit(page, act+"/withdraw", nil).want(t, http.StatusConflict, "can still execute this refund", "waits in the Safe as transaction number 6.")
+	record(next+2000).want(t, http.StatusOK, "The account is a contract.", declared)
+	refused := maria.submit(maria.get(path), act+"/withdraw", nil)
+	refused.want(t, http.StatusConflict, "its owners may have signed", declared)
+	maria.submit(refused, act+"/withdraw", url.Values{"checkedInWallet": {"true"}}).want(t, http.StatusConflict, "after 10 minutes")
+	page = record(next - 1)
+	page.want(t, http.StatusOK, "The Safe has used transaction number 5 for something else")
+	maria.submit(page, act+"/withdraw", nil).want(t, http.StatusOK, "maria began")
 }
