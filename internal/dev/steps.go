@@ -50,23 +50,6 @@ func (r *run) transfer(ctx context.Context, t transferOf) (common.Hash, error) {
 	return tx, r.print(t.what, "%s minor units, transaction %s", t.amount, tx.Hex())
 }
 
-// createAndPay creates an invoice, and pays an amount.
-func (r *run) createAndPay(ctx context.Context, life int64, amount string) error {
-	if err := r.create(ctx, life); err != nil {
-		return err
-	}
-	return r.payAndAwait(ctx, amount, 1)
-}
-
-// payAndAwait pays an amount, and waits for the nth payment.received.
-func (r *run) payAndAwait(ctx context.Context, amount string, nth int) error {
-	if _, err := r.transfer(ctx, transferOf{what: "paid", amount: amount}); err != nil {
-		return err
-	}
-	_, err := r.await(ctx, apitypes.EventPaymentReceived, nth)
-	return err
-}
-
 // payAndMine pays while blocks are held: it seals blocks until the newest has the payment.
 func (r *run) payAndMine(ctx context.Context) error {
 	tx, err := r.transfer(ctx, transferOf{what: "paid", amount: price, pending: true})
@@ -91,15 +74,20 @@ func (r *run) payAndMine(ctx context.Context) error {
 	}
 }
 
-// holdBlocks holds blocks until release is called.
-func (r *run) holdBlocks(ctx context.Context) (release func(), err error) {
-	if err := r.cfg.World.Hold(ctx, holdSeconds); err != nil {
-		return nil, err
-	}
-	return func() {
-		// If it fails, the hold ends later by its timeout.
+// hold holds blocks until release.
+func (r *run) hold(ctx context.Context) error {
+	err := r.cfg.World.Hold(ctx, holdSeconds)
+	r.held = err == nil
+	return err
+}
+
+// release lets held blocks come. If it fails, the hold ends later by its timeout.
+func (r *run) release(ctx context.Context) error {
+	if r.held {
 		_ = r.cfg.World.Hold(context.WithoutCancel(ctx), 0)
-	}, nil
+	}
+	r.held = false
+	return nil
 }
 
 // awaitException waits until the invoice has an exception.

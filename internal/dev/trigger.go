@@ -65,6 +65,7 @@ type run struct {
 	made      apitypes.CreateInvoiceResponse
 	transfers int64 // number of transfers made
 	again     []Came
+	held      bool // blocks are held
 }
 
 // create creates an invoice that expires after life seconds of the world's time.

@@ -14,22 +14,55 @@ import (
 type Scenario struct {
 	Name  string
 	About string
-	play  func(r *run, ctx context.Context) error
+	steps []step
 }
+
+// step is a step of a scenario.
+type step func(r *run, ctx context.Context) error
 
 // Scenarios are all scenarios.
 var Scenarios = []Scenario{
-	{"underpaid", "a part of the amount is paid, and the invoice expires", (*run).underpaid},
-	{"overpaid", "more than the amount is paid", (*run).overpaid},
-	{"late", "the amount is paid after the invoice has expired", (*run).late},
-	{"duplicate", "the amount is paid twice", (*run).duplicate},
-	{"reorg", "a payment is dropped by a reorg, and made again", (*run).reorg},
-	{"refund", "the merchant pays a payment back", (*run).refund},
-	{"expired", "nobody pays, and the invoice expires", (*run).expired},
-	{"slow-confirm", "a payment is not final for a while", (*run).slowConfirm},
-	{"provider-outage", "the chain's node refuses requests while the payer pays", (*run).providerOutage},
-	{"out-of-order", "older events arrive after newer ones", (*run).outOfOrder},
-	{"duplicate-delivery", "an event arrives twice, with one delivery id", (*run).duplicateDelivery},
+	{"underpaid", "a part of the amount is paid, and the invoice expires", []step{
+		created(advancedLife), paid(partOfPrice, 1), excepted(apitypes.ExceptionUnderpaid), (*run).expire,
+	}},
+	{"overpaid", "more than the amount is paid", []step{
+		created(triggerLongLife), paid(moreThanPrice, 1), seen(apitypes.EventInvoicePaid),
+		excepted(apitypes.ExceptionOverpaid),
+	}},
+	{"late", "the amount is paid after the invoice has expired", []step{
+		created(advancedLife), (*run).expire, paid(price, 1), excepted(apitypes.ExceptionLate),
+	}},
+	{"duplicate", "the amount is paid twice", []step{
+		created(triggerLongLife), paid(price, 1), seen(apitypes.EventInvoicePaid),
+		paid(price, 2), excepted(apitypes.ExceptionDuplicate),
+	}},
+	// The payer's second transaction must differ: with the same content it would be the same transaction, and payment.
+	{"reorg", "a payment is dropped by a reorg, and made again", []step{
+		(*run).hold, created(triggerLongLife), (*run).payAndMine, seen(apitypes.EventPaymentReceived),
+		(*run).reorg, (*run).release, paid(price, 2), seen(apitypes.EventInvoicePaid),
+	}},
+	{"refund", "the merchant pays a payment back", []step{
+		created(triggerLongLife), paid(price, 1), seen(apitypes.EventInvoicePaid),
+		sent(transferOf{what: "refunded", amount: price, refund: true}), seen(apitypes.EventPaymentRefunded),
+	}},
+	{"expired", "nobody pays, and the invoice expires", []step{created(advancedLife), (*run).expire}},
+	{"slow-confirm", "a payment is not final for a while", []step{
+		(*run).hold, created(triggerLongLife), (*run).payAndMine, seen(apitypes.EventPaymentReceived),
+		(*run).wait, (*run).release, seen(apitypes.EventInvoicePaid),
+	}},
+	// The payment is sent before the outage begins, and sealed during the outage.
+	{"provider-outage", "the chain's node refuses requests while the payer pays", []step{
+		(*run).hold, created(triggerLongLife), sent(transferOf{what: "payment sent", amount: price, pending: true}),
+		(*run).outage, (*run).release, seen(apitypes.EventPaymentReceived), seen(apitypes.EventInvoicePaid),
+	}},
+	{"out-of-order", "older events arrive after newer ones", []step{
+		created(triggerLongLife), paid(price, 1), seen(apitypes.EventInvoicePaid),
+		redelivered(apitypes.EventPaymentReceived), redelivered(apitypes.EventInvoiceCreated),
+	}},
+	{"duplicate-delivery", "an event arrives twice, with one delivery id", []step{
+		created(triggerLongLife), paid(price, 1), seen(apitypes.EventInvoicePaid),
+		redelivered(apitypes.EventInvoicePaid),
+	}},
 }
 
 // Amounts and times of scenarios.
@@ -60,8 +93,11 @@ type Played struct {
 // Play plays a scenario, and returns when its last event has arrived.
 func Play(ctx context.Context, cfg TriggerConfig, s Scenario) (Played, error) {
 	r := &run{cfg: cfg}
-	if err := s.play(r, ctx); err != nil {
-		return Played{}, fmt.Errorf("%s: %w", s.Name, err)
+	defer func() { _ = r.release(ctx) }()
+	for _, take := range s.steps {
+		if err := take(r, ctx); err != nil {
+			return Played{}, fmt.Errorf("%s: %w", s.Name, err)
+		}
 	}
 	events, _, err := cfg.API.EventsAfter(ctx, client.EventFilter{InvoiceID: r.made.ID}, client.AfterStart)
 	if err != nil {
@@ -75,174 +111,70 @@ func Play(ctx context.Context, cfg TriggerConfig, s Scenario) (Played, error) {
 	return played, nil
 }
 
-func (r *run) underpaid(ctx context.Context) error {
-	if err := r.createAndPay(ctx, advancedLife, partOfPrice); err != nil {
-		return err
-	}
-	if err := r.awaitException(ctx, apitypes.ExceptionUnderpaid); err != nil {
-		return err
-	}
-	return r.expire(ctx)
+// created creates an invoice.
+func created(life int64) step {
+	return func(r *run, ctx context.Context) error { return r.create(ctx, life) }
 }
 
-func (r *run) overpaid(ctx context.Context) error {
-	if err := r.createAndPay(ctx, triggerLongLife, moreThanPrice); err != nil {
+// paid pays an amount, and waits for the nth payment.received.
+func paid(amount string, nth int) step {
+	return func(r *run, ctx context.Context) error {
+		if _, err := r.transfer(ctx, transferOf{what: "paid", amount: amount}); err != nil {
+			return err
+		}
+		_, err := r.await(ctx, apitypes.EventPaymentReceived, nth)
 		return err
 	}
-	if _, err := r.await(ctx, apitypes.EventInvoicePaid, 1); err != nil {
-		return err
-	}
-	return r.awaitException(ctx, apitypes.ExceptionOverpaid)
 }
 
-func (r *run) late(ctx context.Context) error {
-	if err := r.expired(ctx); err != nil {
+// sent sends a transfer.
+func sent(t transferOf) step {
+	return func(r *run, ctx context.Context) error {
+		_, err := r.transfer(ctx, t)
 		return err
 	}
-	if err := r.payAndAwait(ctx, price, 1); err != nil {
-		return err
-	}
-	return r.awaitException(ctx, apitypes.ExceptionLate)
 }
 
-func (r *run) duplicate(ctx context.Context) error {
-	if err := r.paid(ctx); err != nil {
+// seen waits for the first event of a type.
+func seen(typ apitypes.EventType) step {
+	return func(r *run, ctx context.Context) error {
+		_, err := r.await(ctx, typ, 1)
 		return err
 	}
-	if err := r.payAndAwait(ctx, price, 2); err != nil {
-		return err
-	}
-	return r.awaitException(ctx, apitypes.ExceptionDuplicate)
 }
 
-// reorg replaces the block of a payment before it is final. The payer's second transaction must differ: with the same
-// content it would be the same transaction, and the same payment.
+// excepted waits until the invoice has an exception.
+func excepted(want apitypes.InvoiceException) step {
+	return func(r *run, ctx context.Context) error { return r.awaitException(ctx, want) }
+}
+
+// redelivered makes the service send an event again.
+func redelivered(typ apitypes.EventType) step {
+	return func(r *run, ctx context.Context) error { return r.redeliver(ctx, typ) }
+}
+
+// reorg replaces the newest block.
 func (r *run) reorg(ctx context.Context) error {
-	release, err := r.holdBlocks(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := r.create(ctx, triggerLongLife); err != nil {
-		return err
-	}
-	if err := r.payAndMine(ctx); err != nil {
-		return err
-	}
-	if _, err := r.await(ctx, apitypes.EventPaymentReceived, 1); err != nil {
-		return err
-	}
 	if err := r.cfg.World.Reorg(ctx, 1); err != nil {
 		return err
 	}
-	if err := r.print("reorg", "the block of the payment was replaced, and the payment dropped"); err != nil {
-		return err
-	}
-	release()
-	if err := r.payAndAwait(ctx, price, 2); err != nil {
-		return err
-	}
-	_, err = r.await(ctx, apitypes.EventInvoicePaid, 1)
-	return err
+	return r.print("reorg", "the block of the payment was replaced, and the payment dropped")
 }
 
-func (r *run) refund(ctx context.Context) error {
-	if err := r.paid(ctx); err != nil {
-		return err
-	}
-	if _, err := r.transfer(ctx, transferOf{what: "refunded", amount: price, refund: true}); err != nil {
-		return err
-	}
-	_, err := r.await(ctx, apitypes.EventPaymentRefunded, 1)
-	return err
-}
-
-func (r *run) expired(ctx context.Context) error {
-	if err := r.create(ctx, advancedLife); err != nil {
-		return err
-	}
-	return r.expire(ctx)
-}
-
-func (r *run) slowConfirm(ctx context.Context) error {
-	release, err := r.holdBlocks(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := r.create(ctx, triggerLongLife); err != nil {
-		return err
-	}
-	if err := r.payAndMine(ctx); err != nil {
-		return err
-	}
-	if _, err := r.await(ctx, apitypes.EventPaymentReceived, 1); err != nil {
-		return err
-	}
+// wait leaves a payment without blocks on top for a while.
+func (r *run) wait(ctx context.Context) error {
 	if !clock.Sleep(ctx, slowTime, nil) {
 		return ctx.Err()
 	}
-	if err := r.print("still open", "no block for %s, so the payment is not final", slowTime); err != nil {
-		return err
-	}
-	release()
-	_, err = r.await(ctx, apitypes.EventInvoicePaid, 1)
-	return err
+	return r.print("still open", "no block for %s, so the payment is not final", slowTime)
 }
 
-// providerOutage sends the payment before the outage begins, and seals it during the outage.
-func (r *run) providerOutage(ctx context.Context) error {
-	release, err := r.holdBlocks(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := r.create(ctx, triggerLongLife); err != nil {
-		return err
-	}
-	if _, err := r.transfer(ctx, transferOf{what: "payment sent", amount: price, pending: true}); err != nil {
-		return err
-	}
+// outage has the chain's node refuse requests.
+func (r *run) outage(ctx context.Context) error {
 	if err := r.cfg.World.Outage(ctx, outageSeconds); err != nil {
 		return err
 	}
-	if err := r.print("outage", "the chain's JSON-RPC refuses requests for %d s", outageSeconds); err != nil {
-		return err
-	}
-	release()
-	if _, err := r.await(ctx, apitypes.EventPaymentReceived, 1); err != nil {
-		return err
-	}
-	_, err = r.await(ctx, apitypes.EventInvoicePaid, 1)
-	return err
-}
-
-func (r *run) outOfOrder(ctx context.Context) error {
-	if err := r.paid(ctx); err != nil {
-		return err
-	}
-	for _, typ := range []apitypes.EventType{apitypes.EventPaymentReceived, apitypes.EventInvoiceCreated} {
-		if err := r.redeliver(ctx, typ); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *run) duplicateDelivery(ctx context.Context) error {
-	if err := r.paid(ctx); err != nil {
-		return err
-	}
-	return r.redeliver(ctx, apitypes.EventInvoicePaid)
-}
-
-// paid creates an invoice and pays it.
-func (r *run) paid(ctx context.Context) error {
-	if err := r.createAndPay(ctx, triggerLongLife, price); err != nil {
-		return err
-	}
-	_, err := r.await(ctx, apitypes.EventInvoicePaid, 1)
-	return err
+	return r.print("outage", "the chain's JSON-RPC refuses requests for %d s", outageSeconds)
 }
 
 // expire advances the world's clock until the invoice has expired.
