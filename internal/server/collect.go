@@ -31,8 +31,3 @@ func (send sendValue) gauge(d *prometheus.Desc, value float64, labels ...string)
 func (send sendValue) state(d *prometheus.Desc, is bool, labels ...string) {
 	send.gauge(d, float64(db.Bit(is)), labels...)
 }
-
-// gaugeOf returns a collector of one value.
-func gaugeOf(name, help string, value func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
-}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -38,8 +40,10 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, Logger: s.cfg.Logger,
 	})
-	s.registry.MustRegister(gaugeOf("quittance_checkout_streams", "Open checkout pages that have a stream.",
-		func() float64 { return float64(s.page.OpenStreams()) }))
+	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quittance_checkout_streams",
+		Help: "Open checkout pages that have a stream.",
+	}, func() float64 { return float64(s.page.OpenStreams()) }))
 	board := s.buildDashboard(rest)
 	s.board = board
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}

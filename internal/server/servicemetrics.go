@@ -49,23 +49,29 @@ func (s *Server) collectHealth(send sendValue) {
 func (s *Server) registerMetrics() {
 	s.registry.MustRegister(collector(s.collectNodes), collector(s.collectChains), collector(s.collectStalls), collector(s.collectHealth),
 		buildInfo(s.cfg.Build),
-		gaugeOf("quittance_schedule_clock_offset_seconds",
-			"By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
-			func() float64 { return s.clock.Offset().Seconds() }),
-		gaugeOf("quittance_database_restored",
-			"1 once this process has found that its database was restored from a backup; it sends nothing out then.",
-			func() float64 { return float64(db.Bit(s.restored.Load() != nil)) }),
-		gaugeOf("quittance_creates_waiting", "Invoices to be created that wait for a transaction of the database.",
-			func() float64 { return float64(s.settle.CreatesWaiting()) }))
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quittance_schedule_clock_offset_seconds",
+			Help: "By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
+		}, func() float64 { return s.clock.Offset().Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quittance_database_restored",
+			Help: "1 once this process has found that its database was restored from a backup; it sends nothing out then.",
+		}, func() float64 { return float64(db.Bit(s.restored.Load() != nil)) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quittance_creates_waiting",
+			Help: "Invoices to be created that wait for a transaction of the database.",
+		}, func() float64 { return float64(s.settle.CreatesWaiting()) }))
 	if path, ok := strings.CutPrefix(s.cfg.Database, "sqlite:"); ok {
-		s.registry.MustRegister(gaugeOf("quittance_database_free_bytes",
-			"What the disk of the SQLite database has left, in bytes. NaN where the system does not say.", func() float64 {
-				n, err := db.FreeBytes(path)
-				if err != nil {
-					return math.NaN()
-				}
-				return float64(n)
-			}))
+		s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quittance_database_free_bytes",
+			Help: "What the disk of the SQLite database has left, in bytes. NaN where the system does not say.",
+		}, func() float64 {
+			n, err := db.FreeBytes(path)
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(n)
+		}))
 	}
 }
 
