@@ -19,9 +19,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 var invoice = apitypes.Invoice{

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/expect"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 const eventKey = "06ajrm4k5xwqz8v3d0n7c2b9h"

@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/expect"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
 

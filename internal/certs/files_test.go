@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/test/certstest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 )

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/identity"
-	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/identitytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/chaintest"
+	"github.com/quittance/quittance/internal/test/clocktest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 

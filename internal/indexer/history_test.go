@@ -16,10 +16,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/chaintest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 

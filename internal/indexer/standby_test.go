@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/test/chaintest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/chaintest"
 )
 
 // nodes makes the fixture use the given number of proxies of its node, the first

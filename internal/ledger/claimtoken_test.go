@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/keyringtest"
 )
 
 // TestClaimTokenIsMadeAgain derives the tokens of refunds from the master keys; only hashes are

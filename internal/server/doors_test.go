@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/certstest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"

@@ -27,9 +27,9 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/certstest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"

@@ -35,8 +35,8 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/test/otlptest"
 	"github.com/quittance/quittance/internal/tracing/otlp"
-	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

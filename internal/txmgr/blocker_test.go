@@ -23,9 +23,9 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/chaintest"
 )
 
 func TestOperatorResumesWhenFunded(t *testing.T) {

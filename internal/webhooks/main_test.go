@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quittance/quittance/internal/clock/clocktest"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/clocktest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"

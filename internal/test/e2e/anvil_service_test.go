@@ -23,9 +23,9 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
 

@@ -21,10 +21,10 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/certs/certstest"
+	"github.com/quittance/quittance/internal/test/apitest"
+	"github.com/quittance/quittance/internal/test/certstest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
 

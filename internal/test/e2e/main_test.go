@@ -22,9 +22,9 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 // parallel is how many tests run at a time: most of their time they wait for blocks and timeouts.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/expect"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
 

@@ -29,10 +29,10 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestExtraGeneratedRequests makes for each operation and response")

@@ -17,8 +17,8 @@ import (
 
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/test/otlptest"
 	"github.com/quittance/quittance/internal/tracing"
-	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
 )
 
 // TestExport exports spans with the service's name, under the names and headers of the environment.

@@ -20,9 +20,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/web/api"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

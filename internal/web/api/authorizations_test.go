@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/apitest"
 	"github.com/quittance/quittance/internal/web/api"
-	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/internal/x402"
 )

@@ -15,10 +15,10 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/identitytest"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 

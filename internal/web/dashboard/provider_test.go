@@ -9,9 +9,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/identity"
-	"github.com/quittance/quittance/internal/identity/identitytest"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/identitytest"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 

@@ -3,7 +3,7 @@ package web_test
 import (
 	"testing"
 
-	"github.com/quittance/quittance/internal/web/webpage/webtest"
+	"github.com/quittance/quittance/internal/test/webtest"
 )
 
 func TestExtraBundles(t *testing.T) {
