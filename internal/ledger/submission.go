@@ -32,6 +32,8 @@ type auditedSubmission struct {
 	By          string `json:"by"`
 	TxHash      string `json:"txHash,omitempty"`
 	WithdrawnBy string `json:"withdrawnBy,omitempty"`
+	// CheckedInWallet is what the person who withdrew it declared.
+	CheckedInWallet bool `json:"checkedInWallet,omitempty"`
 }
 
 func auditSubmission(s invoice.Submission) auditedSubmission {
@@ -77,7 +79,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 			return ErrTooManySubmissions
 		}
 		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: tx}
-		c.audit(access.ActionRefundSubmit, nil, made)
+		c.audit(access.ActionRefundSubmit, nil, auditSubmission(made))
 		return insertSubmission(ctx, c.tx, made, once.Scope, once.Key, hash)
 	})
 	return made, err
@@ -102,10 +104,12 @@ func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID,
 		if _, ok := invoice.InForceOf(c.all); !ok {
 			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
 		}
-		if is != was {
-			is.Scheduled = s.scheduled()
+		if is == was {
+			return nil
 		}
-		return c.update(ctx, access.ActionRefundSubmit, was, is)
+		is.Scheduled = s.scheduled()
+		c.audit(access.ActionRefundSubmit, auditSubmission(was), auditSubmission(is))
+		return updateSubmission(ctx, c.tx, is)
 	})
 	return is, err
 }
@@ -119,6 +123,8 @@ type Withdrawal struct {
 	// without effect, or the contract that would execute it cannot do so any more.
 	Gone   invoice.Hash
 	Failed bool
+	// CheckedInWallet is set if a person declares that the transaction was not and will not be executed.
+	CheckedInWallet bool
 }
 
 // WithdrawSubmission records that a submission did not send a transaction, so that the refund can be
@@ -141,7 +147,10 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 		if is, ok = was.Withdraw(p.KeyID, p.Label(), req.Failed, s.seconds(), s.scheduled()); !ok {
 			return &SubmittedError{was}
 		}
-		return c.update(ctx, access.ActionRefundWithdraw, was, is)
+		after := auditSubmission(is)
+		after.CheckedInWallet = req.CheckedInWallet
+		c.audit(access.ActionRefundWithdraw, auditSubmission(was), after)
+		return updateSubmission(ctx, c.tx, is)
 	})
 	return is, err
 }
@@ -166,7 +175,7 @@ type submissionChange struct {
 	tx     *db.Tx
 	refund invoice.RefundRecord
 	all    []invoice.Submission // newest first
-	audit  func(action access.Action, was any, is invoice.Submission)
+	audit  func(action access.Action, was any, is auditedSubmission)
 }
 
 // byReorg is the maker of the submission of a transfer that a reorg dropped.
@@ -229,15 +238,6 @@ func (c submissionChange) find(id string) (invoice.Submission, error) {
 	return c.all[i], nil
 }
 
-// update writes a submission that has changed.
-func (c submissionChange) update(ctx context.Context, action access.Action, was, is invoice.Submission) error {
-	if was == is {
-		return nil
-	}
-	c.audit(action, auditSubmission(was), is)
-	return updateSubmission(ctx, c.tx, is)
-}
-
 // changeSubmissions runs change on the submissions of a prepared refund.
 func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID string, change func(submissionChange) error) error {
 	found, err := NewReader(s.conf.Store).RefundRecord(ctx, refundID)
@@ -256,9 +256,9 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		if err != nil {
 			return err
 		}
-		c := submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is invoice.Submission) {
+		c := submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is auditedSubmission) {
 			out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
-				MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: was, After: auditSubmission(is),
+				MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: was, After: is,
 			}))
 		}}
 		if err := change(c); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
@@ -106,11 +107,11 @@ func TestSubmitRefund(t *testing.T) {
 		wantSubmitted(t, "withdrawn by another before the wallet answered", err, "maria")
 
 		w.advance(start + int64(invoice.SubmissionPatience.Seconds()))
-		withdrawn, err := w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant})
+		withdrawn, err := w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, CheckedInWallet: true})
 		if err != nil || withdrawn.WithdrawnBy != "juan" || withdrawn.InForce() {
 			t.Fatalf("withdrawn: %+v, %v", withdrawn, err)
 		}
-		if e := w.newestEntry(r.ID); e.Action != access.ActionRefundWithdraw || e.Actor != "key_juan" {
+		if e := w.newestEntry(r.ID); e.Action != access.ActionRefundWithdraw || e.Actor != "key_juan" || !strings.Contains(e.After, `"checkedInWallet":true`) {
 			t.Errorf("the audit log has %+v", e)
 		}
 		second, err := w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{}, ledger.Once{})

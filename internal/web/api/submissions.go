@@ -85,11 +85,11 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	}
 	asked := ledger.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
 	q := parseQuery(r)
-	checkedInWallet, _ := q.flag("checkedInWallet")
+	asked.CheckedInWallet, _ = q.flag("checkedInWallet")
 	if q.err != nil {
 		return q.err
 	}
-	if err := a.askNodes(r.Context(), &asked, checkedInWallet); err != nil {
+	if err := a.askNodes(r.Context(), &asked); err != nil {
 		return err
 	}
 	s, err := a.conf.Ledger.WithdrawSubmission(r.Context(), asked)
@@ -101,9 +101,9 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction, or can still send one.
-// checkedInWallet is set if a person answers for a contract that the nodes know too little about. The error describes
-// what they found, or that no node answers.
-func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal, checkedInWallet bool) error {
+// A person may answer for a contract that the nodes know too little about. The error describes what they found, or that
+// no node answers.
+func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 	refund, err := a.conf.Reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
 		return err // nil for another merchant's refund: WithdrawSubmission refuses it
@@ -137,7 +137,7 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal, checkedInW
 			return err
 		}
 	}
-	return refuseSafe(safe, refund.From, checkedInWallet)
+	return refuseSafe(safe, refund.From, asked.CheckedInWallet)
 }
 
 // checkNoneWaits returns an error if a transaction of a refund's sender waits to be mined, or no node answers.
