@@ -1,13 +1,24 @@
 package ledger_test
 
 import (
+	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 const byReorg = "a transaction that left the chain"
@@ -253,6 +264,437 @@ func TestAcceptedOrRefunded(t *testing.T) {
 		w.final()
 		if err := w.accept(other); !errors.Is(err, ledger.ErrItemChanged) {
 			t.Errorf("accepted after it was refunded: %v", err)
+		}
+	})
+}
+
+// scheduled gives the world's service a separate schedule's clock, and returns it.
+func (w *world) scheduled() *atomic.Int64 {
+	var at atomic.Int64
+	at.Store(w.seconds.Load())
+	w.Service = w.service(func(cfg *ledger.Config) {
+		cfg.Schedule = func() time.Time { return time.Unix(at.Load(), 0) }
+	})
+	return &at
+}
+
+const lifetime = int64(invoice.RefundLifetime / time.Second)
+
+// TestRefundsWhileTheClockIsAhead prepares two refunds of the same payment while the clock, or the schedule's, is ahead
+// by hours. When the clock is right again, no more than one can be sent.
+func TestRefundsWhileTheClockIsAhead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		now, scheduled int64 // while a clock is ahead, from the end of the refund
+		stored         bool  // the expiry is stored then
+		first          bool  // the first can be sent when the clock is back
+	}{
+		"the clock":                     {now: 3 * 3600, scheduled: -60, stored: true, first: true},
+		"the schedule's":                {now: -60, scheduled: 5 * 3600, stored: true, first: true},
+		"both, before anything expires": {now: 3 * 3600, scheduled: 5 * 3600, first: true},
+		"both":                          {now: 3 * 3600, scheduled: 5 * 3600, stored: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorldOnBoth(t, func(t *testing.T, w *world) {
+				schedule := w.scheduled()
+				p := w.paid(1000)
+				first := w.mustPrepare(p, 0)
+				end := w.seconds.Load() + lifetime
+				w.seconds.Store(end + c.now)
+				schedule.Store(end + c.scheduled)
+				if c.stored {
+					w.must(w.ExpireRefunds(t.Context()))
+				}
+				second, err := w.prepare(p, 0)
+				if c.first {
+					wantErr(t, "a second refund", err, ledger.ErrRefundExceeds)
+				} else {
+					w.must(err)
+				}
+				w.seconds.Store(end - 60)
+				_, firstErr := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+				if (firstErr == nil) != c.first || firstErr != nil && !errors.Is(firstErr, ledger.ErrRefundNotOpen) {
+					t.Errorf("the first is sent: %v", firstErr)
+				}
+				if !c.first {
+					_, err := w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+					w.must(err)
+				}
+			})
+		})
+	}
+}
+
+// TestTimesOfAServiceThatIsOffAtNight lets a refund expire and a key end while the schedule's clock is
+// 60 days behind, because the service was off for that long.
+func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.Service = w.service(func(cfg *ledger.Config) {
+			cfg.Schedule = func() time.Time { return time.Unix(w.seconds.Load()-60*day, 0) }
+			cfg.Confirmed = func() time.Time { return time.Unix(w.seconds.Load(), 0) }
+		})
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
+		request.Draft.ExpiresAt = invoice.Unix(start + 40*day)
+		invoiced, err := w.Create(t.Context(), request)
+		w.must(err)
+		p := w.paid(1000)
+		w.mustPrepare(p, 0)
+		w.seconds.Add(lifetime + 1)
+		w.must(w.ExpireRefunds(t.Context()))
+		if _, err := w.prepare(p, 0); err != nil {
+			t.Errorf("after the first refund expired: %v", err)
+		}
+		w.must(w.DeleteOldKeys(t.Context()))
+		if again, err := w.Create(t.Context(), request); err != nil || again.ID == invoiced.ID {
+			t.Errorf("after a day the key gives %s, %v, want another invoice", again.ID, err)
+		}
+	})
+}
+
+// TestWithdrawalWhileTheClockIsAhead withdraws another person's submission, a moment after it began,
+// while the clock is ahead by hours.
+func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		r := w.mustPrepare(w.paid(1000), 0)
+		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{})
+		w.must(err)
+		w.seconds.Add(3 * 3600)
+		schedule.Add(1)
+		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
+		schedule.Add(int64(invoice.SubmissionPatience / time.Second))
+		w.must(w.withdraw(r.ID))
+	})
+}
+
+// TestSubmissionSeenBeginsAnew finds a submission's transaction at a node: its 10 minutes start again,
+// unless it has another transaction by now.
+func TestSubmissionSeenBeginsAnew(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		pass := func(seconds int64) {
+			w.seconds.Add(seconds)
+			schedule.Add(seconds)
+		}
+		const patience = int64(invoice.SubmissionPatience / time.Second)
+		r := w.mustPrepare(w.paid(1000), 0)
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{})
+		w.must(err)
+		pass(patience)
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
+		wantErr(t, "of another merchant", w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1}), db.ErrNotFound)
+		pass(patience - 1)
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{2}))
+		wantSubmitted(t, "a second too early", w.withdraw(r.ID), "maria")
+		pass(1)
+		w.must(w.withdraw(r.ID))
+		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
+		if all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), r.ID); err != nil || all[0].InForce() {
+			t.Errorf("seen after it was withdrawn: %+v, %v", all, err)
+		}
+	})
+}
+
+// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice that no submission awaits
+// any more. The refunded amount counts again once the patience is over by the schedule's clock.
+func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		inv := w.create()
+		w.confirmed(w.payFor(inv, 400_000))
+		back := w.back(invoice.NewAmount(400_000))
+		w.mine(w.head().Time.Unix()+1, back)
+		w.reorg(1)
+		record, _ := w.storedRefund(back)
+		all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
+		w.must(err)
+		_, err = w.WithdrawSubmission(w.as("juan"), ledger.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true})
+		w.must(err)
+		w.seconds.Add(3 * 3600)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		schedule.Add(int64(invoice.SubmissionPatience/time.Second) + 1)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 600_000)
+	})
+}
+
+// forget deletes a prepared refund that was not sent, like a restored backup.
+func (w *world) forget(r invoice.RefundRecord) {
+	w.t.Helper()
+	for _, statement := range []string{"DELETE FROM refund_submissions WHERE refund_id = $1", "DELETE FROM refund_records WHERE id = $1"} {
+		_, err := w.db.sql.ExecContext(w.t.Context(), statement, r.ID)
+		w.must(err)
+	}
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.RefreshUses(w.t.Context(), tx, r.PaymentID) }))
+}
+
+// TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another account than the
+// payer's. Their transfers are read afterwards: they become the same refunds, and their amounts are not offered again.
+func TestLostRefundIsRecognized(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		first, second := w.mustPrepare(p, 700, to(invoice.Address{0xee})), w.mustPrepare(p, 200)
+		w.forget(first)
+		w.forget(second)
+		if left, err := w.prepare(p, 0); err != nil || number(left.Amount) != 1000 {
+			t.Fatalf("before the chain is read %s can be refunded, %v", left.Amount, err)
+		} else {
+			w.forget(left)
+		}
+		w.mine(w.head().Time.Unix()+1, w.send(first), w.send(second))
+		w.wantRefund("mined", first.ID, invoice.RefundPending, 700)
+		w.reorg(1)
+		w.wantRefunded("dropped", p, 0)
+		if r := w.refund(first.ID); r.CanBeSent(at(w.seconds.Load())) {
+			t.Errorf("a recovered refund whose block was dropped can be sent: %+v", r)
+		}
+		w.mine(w.head().Time.Unix()+2, w.send(first), w.send(second))
+		w.final()
+		for _, want := range []invoice.RefundRecord{first, second} {
+			w.wantRefund("final", want.ID, invoice.RefundConfirmed, number(want.Amount))
+			got := w.refund(want.ID)
+			if got.Tag != want.Tag || got.PaymentID != p.ID || got.MerchantID != want.MerchantID || got.To != want.To || got.Amount != want.Amount || got.Reason == "" {
+				t.Errorf("recovered %+v, prepared was %+v", got, want)
+			}
+		}
+		w.wantRefunded("final", p, 900)
+		if got := w.invoice(p.InvoiceID).AmountRefunded; number(got) != 900 {
+			t.Errorf("the invoice has %s refunded", got)
+		}
+		if r := w.mustPrepare(p, 0); number(r.Amount) != 100 {
+			t.Errorf("%s is offered, want 100", r.Amount)
+		}
+	})
+}
+
+// TestLostPaymentAndRefund reads a payment and its refund in one block, in a database that has neither.
+func TestLostPaymentAndRefund(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		inv := w.create(amount(1000))
+		pay := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
+		refundID := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
+		var err error
+		back := w.back(invoice.NewAmount(1000))
+		back.To = invoice.Address{0xee}
+		back.Evidence.Calldata, err = invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, pay.TxHash, pay.Ordinal), refundID)
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, pay, back)
+		w.final()
+		w.wantRefund("final", refundID, invoice.RefundConfirmed, 1000)
+		w.wantRefunded("final", w.payment(pay), 1000)
+	})
+}
+
+// TestForeignTagsRestoreNothing sends transfers with tags that name a payment that they do not refund,
+// or another refund.
+func TestForeignTagsRestoreNothing(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		p, q := w.paid(1000), w.paid(500)
+		known := w.mustPrepare(q, 100)
+		lost := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
+		w.forget(lost)
+		tooMuch, elsewhere, otherToken, taken := w.send(lost), w.send(lost), w.send(lost), w.send(lost)
+		tooMuch.Amount = invoice.NewAmount(1001)
+		elsewhere.From = payer
+		otherToken.Token, otherToken.Currency = eurc, "EURC"
+		var err error
+		taken.Evidence.Calldata, err = invoice.RefundTag(p.ID, known.ID)
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, tooMuch, elsewhere, otherToken, taken)
+		w.final()
+		if _, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), lost.ID); err == nil {
+			t.Errorf("it restored %s", lost.ID)
+		}
+		w.wantRefunded("foreign", p, 0)
+		w.wantRefund("known", known.ID, invoice.RefundPending, 0)
+	})
+}
+
+// TestTagOfOlderVersion requires that a refund with a tag that cannot be recomputed is recognized by its record.
+func TestTagOfOlderVersion(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 400, to(invoice.Address{0xee}))
+		old := w.hash("the hash that an older version stored")
+		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET tag = $1 WHERE id = $2", old.String(), r.ID)
+		w.must(err)
+		transfer := w.send(r)
+		transfer.Evidence.Calldata = old
+		w.mine(w.head().Time.Unix()+1, transfer)
+		w.final()
+		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 400)
+	})
+}
+
+// TestUnrecognizedTransfers finds transfers out of a settlement address during a recovery. Refunds of the payments that they
+// may have refunded cannot be sent, until a person has checked the transfers.
+func TestUnrecognizedTransfers(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		small, large := w.paid(1000), w.paid(5000)
+		prepared := w.mustPrepare(large, 400, to(invoice.Address{0xee}))
+		w.mine(w.head().Time.Unix()+1, tagged(w.back(invoice.NewAmount(77)), invoice.Evidence{})) // before the recovery
+		w.final()
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		out := func(n uint64, to invoice.Address) invoice.Transfer {
+			t := w.back(invoice.NewAmount(n))
+			t.To = to
+			return t
+		}
+		elsewhere, equal, tooMuch := out(1001, invoice.Address{0x99}), out(1000, invoice.Address{0x98}), out(1_000_000, invoice.Address{0x97})
+		inEuro := inEUR(out(10, invoice.Address{0x96}))
+		w.mine(w.head().Time.Unix()+1, elsewhere, equal, tooMuch, inEuro, w.send(prepared), out(5, payer))
+		w.final()
+		later := w.paid(9000) // after the transfers
+		all, err := ledger.UnrecognizedTransfers(ctx, w.db.store, w.chainKey, ledger.UnrecognizedTransfer{}, 10)
+		w.must(err)
+		found := make(map[invoice.Hash][]string)
+		for _, u := range all {
+			found[u.TxHash] = u.Payments
+			if u.From != w.address || u.ChainKey != w.chainKey || u.Token != usdc && u.TxHash != inEuro.TxHash {
+				t.Errorf("found %+v", u)
+			}
+		}
+		want := map[invoice.Hash][]string{elsewhere.TxHash: {large.ID}, equal.TxHash: {large.ID, small.ID}, tooMuch.TxHash: {}, inEuro.TxHash: {}}
+		expect.NoDiff(t, cmp.Diff(want, found, cmpopts.EquateEmpty()), "unrecognized transfers and their payments")
+		w.Service = w.service()
+		r, free := w.mustPrepare(small, 0), w.mustPrepare(later, 0)
+		now := at(w.seconds.Load())
+		if got := w.refund(r.ID); got.CanBeSent(now) || !slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
+			t.Errorf("the refund can be sent: %v, with %v", got.CanBeSent(now), got.Warnings(now))
+		}
+		if _, err := w.SubmitRefund(ctx, r.ID, "", invoice.Hash{}, ledger.Once{}); !errors.Is(err, ledger.ErrRefundNotOpen) {
+			t.Errorf("the refund is submitted: %v", err)
+		}
+		if got := w.refund(free.ID); !got.CanBeSent(now) {
+			t.Errorf("the refund of a payment that came after the transfers has %v", got.Warnings(now))
+		}
+		for _, u := range all {
+			w.must(w.db.store.Update(ctx, func(tx *db.Tx) error { return ledger.CheckTransfer(ctx, tx, u.ID) }))
+		}
+		if got := w.refund(r.ID); !got.CanBeSent(now) || slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
+			t.Errorf("after the check the refund has %v", got.Warnings(now))
+		}
+	})
+}
+
+// TestTwoTagsWithOneID mines two transfers that name one refund of two payments. Their sender chooses the id. Only the
+// first restores the refund, and the block is stored.
+func TestTwoTagsWithOneID(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second := w.paid(1000), w.paid(500)
+		id := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
+		a, b := w.back(invoice.NewAmount(100)), w.back(invoice.NewAmount(200))
+		for transfer, paid := range map[*invoice.Transfer]string{&a: first.ID, &b: second.ID} {
+			tag, err := invoice.RefundTag(paid, id)
+			w.must(err)
+			transfer.Evidence.Calldata = tag
+		}
+		w.mine(w.head().Time.Unix()+1, a, b)
+		w.final()
+		r, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
+		w.must(err)
+		if r.PaymentID != first.ID {
+			t.Errorf("the refund pays back %s, want %s", r.PaymentID, first.ID)
+		}
+	})
+}
+
+// preparedRefund returns a pending refund record of the first sample payment.
+func preparedRefund(id string) invoice.RefundRecord {
+	p := rowtest.SamplePayment(1)
+	return invoice.RefundRecord{
+		ID: id, PaymentID: p.ID, ChainKey: p.ChainKey, Token: p.Token, Currency: p.Currency, From: p.To, Payer: p.From, Left: p.Amount, PaymentStatus: p.Status,
+		Status: invoice.RefundPending, CreatedAt: rowtest.At(2000), Tag: invoice.Hash{9, byte(len(id))}, Amount: invoice.NewAmount(60), To: p.From,
+		Reason: "naïve \"quotes\" ☕", Account: invoice.AccountUnknown, ManyInvoices: true, ClaimToken: strings.Repeat("t", 32), ExpiresAt: rowtest.At(3000),
+	}
+}
+
+// savePrepared stores a payment with a prepared refund and an observed one that was not prepared.
+func savePrepared(t *testing.T, s *db.DB) (prepared invoice.RefundRecord, observed invoice.Refund) {
+	t.Helper()
+	rowtest.StartChain(t, s, "base")
+	rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
+	prepared, observed = preparedRefund("ref_prepared"), rowtest.RefundOf(rowtest.SamplePayment(1))
+	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+		if err := ledger.SavePayments(ctx, tx, []ledger.PaymentRow{rowtest.SamplePayment(1)}); err != nil {
+			return err
+		}
+		if err := ledger.InsertPreparedRefund(ctx, tx, prepared, "m", "key", invoice.Hash{5}); err != nil {
+			return err
+		}
+		return ledger.SaveRefund(ctx, tx, observed)
+	})
+	return prepared, observed
+}
+
+func TestRefundRecordRoundTrip(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		prepared, observed := savePrepared(t, s)
+		got, err := ledger.NewReader(s).RefundRecord(t.Context(), prepared.ID)
+		rowtest.Must(t, err)
+		token := prepared.ClaimToken
+		prepared.ClaimToken, prepared.ClaimHash = "", invoice.HashClaimToken(token) // this is all that is stored
+		expect.NoDiff(t, cmp.Diff(prepared, got, rowtest.Equal), "")
+		byKey, hash, err := ledger.RefundByKey(t.Context(), s, prepared.PaymentID, "m", "key")
+		if err != nil || byKey.ID != prepared.ID || hash != (invoice.Hash{5}) {
+			t.Errorf("by its key: %s, %s, %v", byKey.ID, hash, err)
+		}
+		byToken, err := ledger.RefundByClaimToken(t.Context(), s, token)
+		if err != nil || byToken.ID != prepared.ID {
+			t.Errorf("by its token: %s, %v", byToken.ID, err)
+		}
+		stored := invoice.HashClaimToken(token)
+		if r, err := ledger.RefundByClaimToken(t.Context(), s, hex.EncodeToString(stored[:])); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("by the hash that is stored of its token: %s, %v", r.ID, err)
+		}
+		// The transfer is linked to the prepared refund, unlinked and linked again.
+		for _, id := range []string{prepared.ID, "", prepared.ID} {
+			observed.PreparedID = id
+			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, observed) })
+			list, err := ledger.NewReader(s).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: prepared.PaymentID, Limit: 9})
+			rowtest.Must(t, err)
+			transfers, err := ledger.RefundsByID(t.Context(), s, []string{observed.ID})
+			rowtest.Must(t, err)
+			for _, r := range list {
+				if r.Transfer.ID != "" && !r.Transfer.BlockTime.Equal(observed.BlockTime) {
+					t.Errorf("paid by %q: the block of the transfer has the time %v, want %v", id, r.Transfer.BlockTime, observed.BlockTime)
+				}
+			}
+			if want := map[string]int{"": 2, prepared.ID: 1}[id]; len(list) != want || len(transfers) != 1 || transfers[0].PreparedID != id {
+				t.Errorf("paid by %q: %d records, the transfer is %+v", id, len(list), transfers)
+			}
+		}
+	})
+}
+
+func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, u string) {
+		s := dbtest.Open(t, u)
+		savePrepared(t, s)
+		conn := dbtest.SQL(t, u)
+		for _, set := range []string{
+			"status = 'paid'", "status = 'orphaned'", "status = 'confirmed'", "status = 'canceled'", "status = 'awaiting_address'",
+			"status = 'awaiting_approval', recipient = NULL, account = NULL",
+			"refund_id = 'ref_none', tx_hash = '0x" + strings.Repeat("1", 64) + "'", "refund_id = 'ref_of_pay_1'", "tx_hash = '0x" + strings.Repeat("1", 64) + "'",
+			"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
+			"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
+			"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
+			"chain_key = 'mars'", "id = 'pay_1'", "item = 'late'",
+		} {
+			result, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_prepared'")
+			if err == nil {
+				n, _ := result.RowsAffected()
+				t.Errorf("nothing refuses %s (%d rows)", set, n)
+			}
+		}
+		for _, set := range []string{"status = 'canceled'", "recipient = from_address", "refund_id = NULL, tx_hash = NULL", "canceled_at = 1", "claim_token = '" + strings.Repeat("u", 32) + "'"} {
+			if _, err := conn.ExecContext(t.Context(), "UPDATE refund_records SET "+set+" WHERE id = 'ref_of_pay_1'"); err == nil {
+				t.Errorf("nothing refuses %s of a transfer that was not prepared", set)
+			}
 		}
 	})
 }

@@ -3,11 +3,8 @@ package chaintest_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -42,19 +39,13 @@ type world struct {
 
 func newWorld(t *testing.T, faults ...chaintest.Fault) *world {
 	t.Helper()
-	return newWorldTimeout(t, 0, faults...)
-}
-
-// newWorldTimeout returns a world with a client timeout; 0 means the default.
-func newWorldTimeout(t *testing.T, timeout time.Duration, faults ...chaintest.Fault) *world {
-	t.Helper()
 	w := &world{chain: chaintest.New(5)}
 	for n := range uint64(10) {
 		w.chain.Mine(chaintest.NewTx(transfer(n+1), transfer(100)))
 	}
 	w.proxy = chaintest.NewProxy(t, w.chain.Serve(t), 7)
 	w.proxy.SetFaults(faults...)
-	e, err := chain.NewClient(chain.ClientConfig{URL: w.proxy.URL, Timeout: timeout})
+	e, err := chain.NewClient(chain.ClientConfig{URL: w.proxy.URL})
 	expect.OK(t, err)
 	t.Cleanup(e.Close)
 	w.Client = e
@@ -82,95 +73,6 @@ func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
 }
 
 func tx(b *chaintest.Block) []common.Hash { return []common.Hash{b.Txs[0].Hash} }
-
-// TestHonest compares the node's answers with the answers of a proxy without faults, and of a proxy with faults that
-// never happen.
-func TestHonest(t *testing.T) {
-	never := chaintest.Sometimes{Percent: 0, Fault: chaintest.Garbage{}}
-	for _, faults := range [][]chaintest.Fault{nil, {never, chaintest.Only{Methods: []string{"eth_x"}, Fault: chaintest.Stall{}}}} {
-		w := newWorld(t, faults...)
-		b := w.chain.Blocks()[4]
-		h, err := w.Headers(t.Context(), []uint64{4, 5})
-		if err != nil || h[0].Hash != invoice.Hash(b.Hash) || h[1].Parent != h[0].Hash {
-			t.Errorf("Headers = %+v, %v", h, err)
-		}
-		receipts, inputs, err := w.Evidence(t.Context(), tx(b))
-		if err != nil || len(receipts[0].Logs) != 2 || len(inputs) != 1 {
-			t.Errorf("Evidence = %+v, %v, %v", receipts, inputs, err)
-		}
-		if of, err := w.BlockReceipts(t.Context(), h[0].Hash); err != nil || len(of) != 1 || of[0].TxHash != b.Txs[0].Hash {
-			t.Errorf("BlockReceipts = %+v, %v", of, err)
-		}
-		if in, err := w.BlockInputs(t.Context(), h[0].Hash); err != nil || len(in) != 1 {
-			t.Errorf("BlockInputs = %v, %v", in, err)
-		}
-		if n := w.logs(t, b); !slices.Equal(n, []int{2}) {
-			t.Errorf("block 4 has %v logs, want 2", n)
-		}
-	}
-}
-
-// TestBrokenAnswers expects every transport fault to make a call and a batch fail, and a removed fault to have no
-// effect.
-func TestBrokenAnswers(t *testing.T) {
-	for _, fault := range []chaintest.Fault{
-		chaintest.Garbage{}, chaintest.Truncate{}, chaintest.Disconnect{}, chaintest.Disconnect{Middle: true},
-		chaintest.Refuse{Status: http.StatusInternalServerError}, chaintest.Fail{Code: -32000, Message: "no"}, chaintest.Stall{},
-		chaintest.PartialBatch{},
-	} {
-		t.Run(fmt.Sprintf("%T%+v", fault, fault), func(t *testing.T) {
-			var timeout time.Duration
-			if _, stalls := fault.(chaintest.Stall); stalls {
-				timeout = 50 * time.Millisecond
-			}
-			w := newWorldTimeout(t, timeout, fault)
-			_, err := w.Head(t.Context())
-			_, passes := fault.(chaintest.PartialBatch) // single calls pass, and batches are divided
-			if (err == nil) != passes {
-				t.Errorf("Head: %v", err)
-			}
-			if _, err := w.Headers(t.Context(), []uint64{1, 2}); (err == nil) != passes {
-				t.Errorf("Headers: %v", err)
-			}
-			w.proxy.SetFaults()
-			if _, err := w.Headers(t.Context(), []uint64{1, 2}); err != nil {
-				t.Errorf("Headers after the fault: %v", err)
-			}
-		})
-	}
-}
-
-// TestTooOften expects the client to see the pause that a node asks for.
-func TestTooOften(t *testing.T) {
-	w := newWorld(t, chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: "9"})
-	_, err := w.Head(t.Context())
-	if after, ok := chain.IsRateLimit(err); !ok || after != 9*time.Second {
-		t.Errorf("Head: %v; IsRateLimit = %s, %t", err, after, ok)
-	}
-	w.proxy.SetFaults(chaintest.Refuse{Status: http.StatusRequestEntityTooLarge})
-	if _, err := w.LogsInRange(t.Context(), 1, 9, filter); !chain.IsRefusal(err) {
-		t.Errorf("LogsInRange: %v; not refused", err)
-	}
-}
-
-// TestTooMuch expects ranges to be refused until they are short enough.
-func TestTooMuch(t *testing.T) {
-	for _, says := range chaintest.Wordings {
-		for _, fault := range []chaintest.Fault{
-			chaintest.LimitLogs{Blocks: 5, Wording: says}, chaintest.LimitLogs{Logs: 10, Wording: says},
-		} {
-			w := newWorld(t, fault)
-			_, err := w.LogsInRange(t.Context(), 1, 10, filter)
-			if !chain.IsRefusal(err) {
-				t.Errorf("%v is no refusal", err)
-			}
-			to := w.Limit(chain.KindRange).Next()
-			if logs, err := w.LogsInRange(t.Context(), 1, to, filter); err != nil || len(logs) != 10 || to != 5 {
-				t.Errorf("blocks 1 to %d have %d logs, %v; want 10 of 5 blocks", to, len(logs), err)
-			}
-		}
-	}
-}
 
 func TestDropLogs(t *testing.T) {
 	w := newWorld(t, chaintest.DropLogs{From: 3, To: 4})
@@ -231,14 +133,6 @@ func TestStale(t *testing.T) {
 		if n := w.logs(t, b[6]); !slices.Equal(n, []int{2}) {
 			t.Errorf("block 6 has %v logs", n)
 		}
-	}
-}
-
-func TestWrongHash(t *testing.T) {
-	w := newWorld(t, chaintest.WrongHash{At: 3})
-	h, err := w.Headers(t.Context(), []uint64{2, 3, 4})
-	if err != nil || h[1].Parent != h[0].Hash || h[1].Hash == h[2].Parent {
-		t.Errorf("Headers = %+v, %v; want block 3 not to be the parent of block 4", h, err)
 	}
 }
 

@@ -1,8 +1,13 @@
 package browsertest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -13,7 +18,9 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/test/browsertest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -295,4 +302,213 @@ func payTooLate(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, 
 	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 1 {
 		t.Errorf("the wallet was asked %d times", n)
 	}
+}
+
+// TestExtraProof computes an invoice's on-chain id in the browser, and compares it with the
+// registry's through the payer's wallet.
+func TestExtraProof(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(0, false))
+	p := open(t, w, inv, browsertest.Options{}, wallet)
+	p.Press("On-chain record")
+	p.Press("Check here")
+	p.AwaitText("#proof", "Computed there")
+	if n := strings.Count(p.Text("#proof"), inv.OnChainInvoiceID); n != 3 {
+		t.Errorf("the id is shown %d times, want 3:\n%s", n, p.Text("#proof"))
+	}
+	if n := strings.Count(p.Text("#proof"), "The ids match."); n != 2 {
+		t.Errorf("%d ids match, want the browser's and the registry's", n)
+	}
+	p.Axe(web)
+	shot(p, "proof")
+	if n := len(wallet.Calls("eth_requestAccounts", "personal_sign", "eth_sendTransaction")); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
+	}
+	wallet.SetChainID(1)
+	wallet.Refuse("wallet_switchEthereumChain", browsertest.ErrRejected)
+	p.Reload()
+	p.Press("On-chain record")
+	p.Press("Check here")
+	p.AwaitText("#proof", "Fox does not use Local test chain. Choose that network (chain id 1337) in your wallet.")
+	isClean(t, w, p)
+}
+
+// TestExtraSlowNetwork opens the page at 400 ms and 50 kB/s. Its largest contentful paint needs only the
+// document. The time is logged but not checked, because it depends on the machine's load.
+func TestExtraSlowNetwork(t *testing.T) {
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	warm := open(t, w, inv, browsertest.Options{})
+	warm.AwaitText("h1", "4.90")
+	for name, device := range map[string]browsertest.Options{"desktop": {}, "phone": {Phone: true}} {
+		t.Run(name, func(t *testing.T) {
+			device.Latency, device.BytesPerSecond = 400*time.Millisecond, 50_000
+			p := open(t, w, inv, device)
+			p.AwaitText("h1", "4.90")
+			t.Logf("largest contentful paint after %s, %d bytes", p.LargestPaint(), p.Transferred())
+			var delays []string
+			p.Eval(`performance.getEntriesByType("resource").filter((r) => r.renderBlockingStatus === "blocking").map((r) => r.name)`, &delays)
+			if len(delays) != 0 {
+				t.Errorf("the first paint waits for %s", delays)
+			}
+			const most = 13_300 // as in TestFirstPaintNeedsNoOtherRequest, with headers
+			if got := p.Requests()[0].Bytes; got > most {
+				t.Errorf("the document takes %d bytes", got)
+			}
+		})
+	}
+}
+
+// TestExtraHeaviestPage opens and pays an invoice of the most and longest items, of a merchant with
+// the heaviest logo, in the language of the longest texts.
+func TestExtraHeaviestPage(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	setLogo(t, w)
+	random := rand.New(rand.NewPCG(1, 2))
+	words := func(n int) string { // that do not compress well
+		var text strings.Builder
+		for text.Len() < n {
+			text.WriteByte("abcdefghijklmnopqrstuvwxyz "[random.IntN(27)])
+		}
+		return strings.TrimSpace(text.String())
+	}
+	inv := w.Invoice("10000000", func(r *apitypes.CreateInvoiceRequest) {
+		r.MerchantID, r.Description, r.LineItems = "bar", words(500), nil
+		for range 100 {
+			r.LineItems = append(r.LineItems, apitypes.LineItem{Label: words(100), Amount: "100000"})
+		}
+	})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	p := open(t, w, inv, browsertest.Options{Language: "ja"}, wallet)
+	p.Await(`document.querySelector(".logo").complete && document.querySelector("#wallet-pay button")?.checkVisibility()`)
+	before := p.Transferred()
+	p.Eval(`document.querySelector("#wallet-pay button").click()`, nil)
+	p.Await(`document.querySelector("#wallet-pay dl")`)
+	after := p.Transferred()
+	t.Logf("transferred: %d bytes before the wallet's part, %d bytes with it", before, after)
+	if before > maxBefore || after > maxAfter {
+		t.Errorf("the page transfers %d and %d bytes, want at most %d and %d", before, after, maxBefore, maxAfter)
+	}
+}
+
+// setLogo creates the merchant "bar" with a logo that is as large as the service takes.
+func setLogo(t *testing.T, w *browsertest.World) {
+	t.Helper()
+	expect.Success(t)(w.Client.CreateMerchant(t.Context(), apitypes.CreateMerchantRequest{
+		ID: "bar", Name: "Corner Bar", DefaultAddresses: map[string]apitypes.Address{w.Info.Chain.ChainKey: w.Info.Merchant.Address},
+	}))
+	random := rand.New(rand.NewPCG(1, 2))
+	const height = 430
+	picture := image.NewGray(image.Rect(0, 0, access.MaxLogoBytes/height*98/100, height))
+	for i := range picture.Pix {
+		picture.Pix[i] = byte(random.Uint32())
+	}
+	var logo bytes.Buffer
+	expect.OK(t, png.Encode(&logo, picture))
+	expect.Success(t)(w.Client.SetMerchantLogo(t.Context(), "bar", logo.Bytes()))
+}
+
+// TestExtraClaim claims a payment by a signature of the wallet, with one wallet in the browser and with two.
+func TestExtraClaim(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	for _, second := range []bool{false, true} {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		sign := "Sign with your wallet"
+		if second {
+			o.Wallets = append(o.Wallets, browsertest.NewWallet(t, w, "Owl", w.NewAccount(0, false)))
+			sign = "Sign with Fox"
+		}
+		inv := w.Invoice("4900000", nil)
+		const tooLittle = 4_100_003
+		data := contracts.NewTestUSDC().PackTransfer(common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(tooLittle))
+		hash, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), data)
+		if err == nil {
+			_, err = w.Node.Mined(t.Context(), hash)
+		}
+		expect.OK(t, err)
+		awaitStored(t, w, hash)
+		p := browsertest.Open(t, o)
+		p.Go(w.CheckoutURL(inv.ID) + "/check?tx=" + hash.Hex())
+		p.Press(sign)
+		p.AwaitText("#verdict", "4.100003 USDC")
+		p.Await(`document.getElementById("claim") === null`)
+		if got := paymentsOf(t, w, inv.ID); len(got) != 1 {
+			t.Errorf("the invoice has %d payments", len(got))
+		}
+		isClean(t, w, p)
+	}
+}
+
+// awaitStored waits until the service has read a payment without an invoice.
+func awaitStored(t *testing.T, w *browsertest.World, hash common.Hash) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browsertest.Patience)
+	defer cancel()
+	const pause = 50 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		filter := client.PaymentFilter{TxHash: hash.Hex(), IncludePending: true, IncludeUnattributed: true}
+		for _, err := range w.Client.Payments(ctx, filter) {
+			expect.OK(t, err)
+			return
+		}
+		<-tick.C
+	}
+}
+
+// ask enters a hash under "I have paid".
+func ask(p *browsertest.Page, hash string) {
+	p.Eval(fmt.Sprintf(`void (document.querySelector(".asking").open = true, document.getElementById("tx").value = %q)`, hash), nil)
+	p.Press("Check payment")
+}
+
+// TestExtraAsk asks about a payment on the invoice's page, which answers there.
+func TestExtraAsk(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	inv := w.Invoice("4900000", nil)
+	send := func(amount int64, data []byte) string {
+		hash, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(amount), data)
+		expect.OK(t, err)
+		return hash.Hex()
+	}
+	const tooLittle = 4_100_003
+	g := newGate(t, w)
+	// The page asks again after some seconds.
+	p := browsertest.Open(t, browsertest.Options{Script: `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms > 3000 ? 300 : ms, ...args); }`})
+	p.Go(g.URL + "/checkout/" + inv.ID)
+	p.Eval("void (window.mark = true)", nil)
+	short := send(tooLittle, nil)
+	awaitStored(t, w, common.HexToHash(short))
+	p.Await(`document.querySelector(".asking[open]")`)
+	p.AwaitText("#status", "has received a different amount")
+
+	ask(p, "hello")
+	p.AwaitText("#answer", "This is not a transaction hash")
+	p.Axe(web)
+	begun := time.Now()
+	ask(p, short)
+	p.AwaitText("#answer", "too little")
+	t.Logf("answered after %v", time.Since(begun))
+	p.AwaitText(`#answer a:not([href^="mailto:"])`, "Is this your payment?")
+	p.Axe(web)
+	shot(p, "answer")
+
+	w.Node.Hold(time.Minute)
+	late := send(price, common.FromHex(inv.OnChainInvoiceID))
+	ask(p, late)
+	p.AwaitText("#answer", "Sent, but not carried out yet")
+	w.Node.Hold(0)
+	p.AwaitText("#answer", "Your payment is counted") // without a reload
+	p.Await(settled + " && window.mark")
+
+	g.broken.Store(true)
+	ask(p, short)
+	p.Await(`location.pathname.endsWith("/check")`) // the browser shows what it gets
 }
