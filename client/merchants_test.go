@@ -1,14 +1,15 @@
 package client_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -17,34 +18,23 @@ import (
 
 // TestMerchantRequests sends the requests about merchants and the audit log.
 func TestMerchantRequests(t *testing.T) {
+	answers := map[string]string{
+		"GET /api/merchants/acme/logo": "\x89PNG", "GET /api/merchants": `{"merchants":[{"id":"acme"},{"id":"beta"}]}`,
+		"GET /api/audit": `{"entries":[{"seq":2},{"seq":1}]}`, "GET /api/approvals": `{"approvals":[{"id":"apr_1"}]}`,
+		"GET /api/approvals/apr_1": `{"approval":{"id":"apr_1"},"votes":[],"approvers":[]}`, "GET /api/requests": `{"requests":[{"id":"log_1"}]}`,
+	}
 	var sent []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		expect.NoError(t, err)
 		sent = append(sent, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), body))
-		w.Header().Set("Content-Type", "application/json")
-		answer := `{"merchant":{"id":"acme"}}`
-		switch {
-		case r.Method == http.MethodDelete:
+		if r.Method == http.MethodDelete {
 			w.WriteHeader(http.StatusNoContent)
 			return
-		case strings.HasSuffix(r.URL.Path, "/logo") && r.Method == http.MethodGet:
-			w.Header().Set("Content-Type", "image/png")
-			answer = "\x89PNG"
-		case r.URL.Path == "/api/merchants" && r.Method == http.MethodGet:
-			answer = `{"merchants":[{"id":"acme"},{"id":"beta"}]}`
-		case r.URL.Path == "/api/audit":
-			answer = `{"entries":[{"seq":2},{"seq":1}]}`
-		case r.URL.Path == "/api/approvals":
-			answer = `{"approvals":[{"id":"apr_1"}]}`
-		case strings.HasPrefix(r.URL.Path, "/api/approvals/"):
-			answer = `{"approval":{"id":"apr_1"},"votes":[],"approvers":[]}`
-		case r.URL.Path == "/api/requests":
-			answer = `{"requests":[{"id":"log_1"}]}`
 		}
-		if _, err := io.WriteString(w, answer); err != nil {
-			t.Error(err)
-		}
+		answer := cmp.Or(answers[r.Method+" "+r.URL.Path], `{"merchant":{"id":"acme"}}`)
+		w.Header().Set("Content-Type", map[bool]string{true: "application/json", false: "image/png"}[answer[0] == '{'])
+		expect.Success(t)(io.WriteString(w, answer))
 	}, true)
 	name, ctx := "Acme", t.Context()
 	_, created := c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{ID: "acme", Name: name})
@@ -54,43 +44,18 @@ func TestMerchantRequests(t *testing.T) {
 	logo, shown := c.MerchantLogo(ctx, "acme")
 	dropped := c.DeleteMerchantLogo(ctx, "acme")
 	m, read := c.Merchant(ctx, "acme")
-	for _, err := range []error{created, updated, cleared, set, shown, dropped, read} {
-		expect.NoError(t, err)
-	}
-	if len(logo) == 0 {
-		t.Error("the logo is empty")
-	}
-	if m.ID != "acme" {
-		t.Errorf("read %+v", m)
-	}
 	if _, err := c.Merchant(ctx, "beta"); err == nil {
 		t.Error("another merchant's answer is accepted")
 	}
-	listed := 0
-	for _, err := range c.Merchants(ctx, 2) {
-		expect.NoError(t, err)
-		listed++
-	}
-	for e, err := range c.AuditEntries(ctx, client.AuditFilter{MerchantID: "acme", Action: "endpoint.update", Since: time.Unix(7, 0)}) {
-		if err != nil || e.Seq == 0 {
-			t.Errorf("%+v, %v", e, err)
-		}
-		listed++
-	}
-	for a, err := range c.Approvals(ctx, client.ApprovalFilter{MerchantID: "acme", State: apitypes.ApprovalRequested}) {
-		if err != nil || a.ID == "" {
-			t.Errorf("%+v, %v", a, err)
-		}
-		listed++
-	}
-	if a, err := c.Approval(ctx, "apr_1"); err != nil || a.Approval.ID != "apr_1" {
-		t.Errorf("%+v, %v", a, err)
-	}
-	for r, err := range c.Requests(ctx, client.RequestFilter{KeyID: "key_1", Status: "failed", PageSize: 2}) {
-		if err != nil || r.ID == "" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		listed++
+	merchants, err1 := client.Collect(c.Merchants(ctx, 2), 9)
+	entries, err2 := client.Collect(c.AuditEntries(ctx, client.AuditFilter{MerchantID: "acme", Action: "endpoint.update", Since: time.Unix(7, 0)}), 9)
+	asked, err3 := client.Collect(c.Approvals(ctx, client.ApprovalFilter{MerchantID: "acme", State: apitypes.ApprovalRequested}), 9)
+	one, err4 := c.Approval(ctx, "apr_1")
+	requests, err5 := client.Collect(c.Requests(ctx, client.RequestFilter{KeyID: "key_1", Status: "failed", PageSize: 2}), 9)
+	expect.OK(t, errors.Join(created, updated, cleared, set, shown, dropped, read, err1, err2, err3, err4, err5))
+	if len(logo) == 0 || m.ID != "acme" || len(merchants) != 2 || len(entries) != 2 || entries[1].Seq != 1 || asked[0].ID != "apr_1" ||
+		one.Approval.ID != "apr_1" || requests[0].ID != "log_1" {
+		t.Errorf("read %q, %+v, %+v, %+v, %+v, %+v, %+v", logo, m, merchants, entries, asked, one, requests)
 	}
 	want := []string{
 		`POST /api/merchants application/json {"id":"acme","name":"Acme"}`,
@@ -103,9 +68,7 @@ func TestMerchantRequests(t *testing.T) {
 		"GET /api/approvals?merchantId=acme&state=requested  ", "GET /api/approvals/apr_1  ",
 		"GET /api/requests?keyId=key_1&limit=2&status=failed  ",
 	}
-	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") || listed != 6 {
-		t.Errorf("listed %d, sent\n%s\nwant\n%s", listed, got, strings.Join(want, "\n"))
-	}
+	expect.NoDiff(t, gocmp.Diff(want, sent), "requests")
 }
 
 // TestRefundRequests sends the requests about refunds, claims and reports.
@@ -120,35 +83,18 @@ func TestRefundRequests(t *testing.T) {
 	if err != nil || prepared.ClaimURL != "http://service.example/refunds/x?y" || e.keys[1] != "return-1" {
 		t.Errorf("%+v, %v, keys %q", prepared, err, e.keys)
 	}
-	if got, err := c.Refund(t.Context(), "ref_1"); err != nil || got.Refund.ID != "ref_1" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if _, err := c.CancelRefund(t.Context(), "ref_1"); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.ApproveRefund(t.Context(), "ref_1", apitypes.ApproveRefundRequest{To: "0x1"}); err != nil {
-		t.Error(err)
-	}
-	listed := 0
+	ctx := t.Context()
+	got, err1 := c.Refund(ctx, "ref_1")
+	_, err2 := c.CancelRefund(ctx, "ref_1")
+	_, err3 := c.ApproveRefund(ctx, "ref_1", apitypes.ApproveRefundRequest{To: "0x1"})
 	filter := client.RefundFilter{MerchantID: "acme", PaymentID: "pay_1", InvoiceID: "inv_1", TxHash: "0x2", Status: "pending", ChainKey: "base", PageSize: 5}
-	for r, err := range c.Refunds(t.Context(), filter) {
-		if listed++; err != nil || r.ID != "ref_1" {
-			t.Errorf("%+v, %v", r, err)
-		}
-	}
-	for r, err := range c.PaymentRefunds(t.Context(), "pay_1", "pending") {
-		if listed++; err != nil || r.ID != "ref_1" {
-			t.Errorf("%+v, %v", r, err)
-		}
-	}
-	for claim, err := range c.Claims(t.Context(), "acme", "pay_1") {
-		if listed++; err != nil || claim.ID != "clm_1" {
-			t.Errorf("%+v, %v", claim, err)
-		}
-	}
-	report, err := c.SettlementReport(t.Context(), client.ReportFilter{MerchantID: "acme", From: "2026-11-01", To: "2026-12-01", GroupBy: apitypes.ReportByDay, Timezone: "UTC"})
-	if err != nil || report.Timezone != "UTC" || listed != 3 {
-		t.Errorf("listed %d; %+v, %v", listed, report, err)
+	refunds, err4 := client.Collect(c.Refunds(ctx, filter), 9)
+	ofPayment, err5 := client.Collect(c.PaymentRefunds(ctx, "pay_1", "pending"), 9)
+	claims, err6 := client.Collect(c.Claims(ctx, "acme", "pay_1"), 9)
+	report, err7 := c.SettlementReport(ctx, client.ReportFilter{MerchantID: "acme", From: "2026-11-01", To: "2026-12-01", GroupBy: apitypes.ReportByDay, Timezone: "UTC"})
+	expect.OK(t, errors.Join(err1, err2, err3, err4, err5, err6, err7))
+	if got.Refund.ID != "ref_1" || refunds[0].ID != "ref_1" || ofPayment[0].ID != "ref_1" || claims[0].ID != "clm_1" || report.Timezone != "UTC" {
+		t.Errorf("%+v, %+v, %+v, %+v, %+v", got, refunds, ofPayment, claims, report)
 	}
 	var queries []string
 	for _, query := range e.queries[5:] {
@@ -158,13 +104,13 @@ func TestRefundRequests(t *testing.T) {
 		"chainKey=base&invoiceId=inv_1&limit=5&merchantId=acme&paymentId=pay_1&status=pending&txHash=0x2", "status=pending",
 		"merchantId=acme&paymentId=pay_1", "from=2026-11-01&groupBy=day&merchantId=acme&timezone=UTC&to=2026-12-01",
 	}
-	expect.NoDiff(t, cmp.Diff(want, queries), "queries")
+	expect.NoDiff(t, gocmp.Diff(want, queries), "queries")
 	sent := []string{
 		`POST /api/payments/pay_1/refunds {"amount":"1"}`, `POST /api/payments/pay_1/refunds {"amount":"1"}`, "GET /api/refunds/ref_1",
 		"POST /api/refunds/ref_1/cancel", `POST /api/refunds/ref_1/approve {"to":"0x1"}`, "GET /api/refunds", "GET /api/payments/pay_1/refunds",
 		"GET /api/claims", "GET /api/reports/settlement",
 	}
-	expect.NoDiff(t, cmp.Diff(sent, e.sent), "requests")
+	expect.NoDiff(t, gocmp.Diff(sent, e.sent), "requests")
 }
 
 // TestInvoiceRequests sends the requests that change invoices, and those with filters.
@@ -173,26 +119,19 @@ func TestInvoiceRequests(t *testing.T) {
 	c, e, _ := with(t, inv(), answers(200, issued), inv(), answers(204, ""),
 		answers(200, `{"invoices":[{"id":"inv_1"}]}`), answers(200, `{"payments":[{"id":"pay_1"}]}`))
 	amount := "2"
-	if _, err := c.UpdateInvoice(t.Context(), "inv_1", apitypes.UpdateInvoiceRequest{Amount: &amount}, "reference"); err != nil {
-		t.Error(err)
-	}
-	if issued, err := c.FinalizeInvoice(t.Context(), "inv_1"); err != nil || issued.CheckoutPage != "http://service.example/checkout/inv_1" {
-		t.Errorf("%+v, %v", issued, err)
-	}
-	if _, err := c.VoidInvoice(t.Context(), "inv_1"); err != nil {
-		t.Error(err)
-	}
-	expect.NoError(t, c.DeleteInvoice(t.Context(), "inv_1"))
-	at := time.Unix(7, 0)
-	for _, err := range c.Invoices(t.Context(), client.InvoiceFilter{
+	ctx, at := t.Context(), time.Unix(7, 0)
+	_, err1 := c.UpdateInvoice(ctx, "inv_1", apitypes.UpdateInvoiceRequest{Amount: &amount}, "reference")
+	issued, err2 := c.FinalizeInvoice(ctx, "inv_1")
+	_, err3 := c.VoidInvoice(ctx, "inv_1")
+	err4 := c.DeleteInvoice(ctx, "inv_1")
+	_, err5 := client.Collect(c.Invoices(ctx, client.InvoiceFilter{
 		Reference: "order-1", Metadata: map[string]string{"a b": "c"}, Exception: apitypes.ExceptionLate, Amount: "1", To: "0x1", CreatedAfter: at, CreatedBefore: at,
-	}) {
-		expect.NoError(t, err)
-	}
-	for _, err := range c.Payments(t.Context(), client.PaymentFilter{
+	}), 9)
+	_, err6 := client.Collect(c.Payments(ctx, client.PaymentFilter{
 		InvoiceID: "inv_1", TxHash: "0x2", From: "0x3", To: "0x4", Amount: "5", ConfirmedAfter: at, ConfirmedBefore: at,
-	}) {
-		expect.NoError(t, err)
+	}), 9)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil || issued.CheckoutPage != "http://service.example/checkout/inv_1" {
+		t.Errorf("%+v, %v", issued, err)
 	}
 	var queries []string
 	for _, query := range e.queries[4:] {
@@ -202,12 +141,12 @@ func TestInvoiceRequests(t *testing.T) {
 		"amount=1&createdAfter=7&createdBefore=7&exception=late&metadata%5Ba+b%5D=c&reference=order-1&to=0x1",
 		"amount=5&confirmedAfter=7&confirmedBefore=7&from=0x3&invoiceId=inv_1&to=0x4&txHash=0x2",
 	}
-	expect.NoDiff(t, cmp.Diff(want, queries), "queries")
+	expect.NoDiff(t, gocmp.Diff(want, queries), "queries")
 	sent := []string{
 		`PATCH /api/invoices/inv_1 {"amount":"2","reference":null}`, "POST /api/invoices/inv_1/finalize", "POST /api/invoices/inv_1/void", "DELETE /api/invoices/inv_1",
 		"GET /api/invoices", "GET /api/payments",
 	}
-	expect.NoDiff(t, cmp.Diff(sent, e.sent), "requests")
+	expect.NoDiff(t, gocmp.Diff(sent, e.sent), "requests")
 }
 
 // TestWritesThatAreRepeated loses the answers to a submission and an erasure. The retries have the same key.

@@ -45,20 +45,11 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"INSERT INTO payment_links " + link + " SELECT 'inv_1'" + linkValues,
 			"INSERT INTO payment_links " + link + " SELECT 'lnk_9', 'nobody', 'a', 0, 't', 'USDC', 'base', 60, 1, 1",
 			"INSERT INTO payment_links " + link + " SELECT 'lnk_9'" + linkValues, // another has the slug
-			"UPDATE payment_links SET archived = 2",
-			"UPDATE payment_links SET slug = ''",
-			"UPDATE payment_links SET title = ''",
-			"UPDATE payment_links SET amount = '0'",
-			"UPDATE payment_links SET amount = '1', min_amount = '1'",
-			"UPDATE payment_links SET amount = '1', max_amount = '1'",
-			"UPDATE payment_links SET collection = 'escrow'",
-			"UPDATE payment_links SET lifetime = 0",
-			"UPDATE payment_links SET merchant_address = '0xaa'",
-			"UPDATE payment_links SET idem_key = 'k'",
-			"UPDATE payment_links SET idem_key = 'k', idem_scope = ''",
+			"UPDATE payment_links SET archived = 2; slug = ''; title = ''; amount = '0'; amount = '1', min_amount = '1'",
+			"UPDATE payment_links SET amount = '1', max_amount = '1'; collection = 'escrow'; lifetime = 0; merchant_address = '0xaa'",
+			"UPDATE payment_links SET idem_key = 'k'; idem_key = 'k', idem_scope = ''",
 
-			"UPDATE invoices SET collection = 'escrow'",
-			"UPDATE invoices SET collection = NULL",
+			"UPDATE invoices SET collection = 'escrow'; collection = NULL",
 			"UPDATE invoices SET deposit_factory = '" + account + "'", // of direct ones
 			"UPDATE invoices SET collection = 'deposit', deposit_address = '" + account + "'",
 			"UPDATE invoices SET collection = 'deposit', deposit_factory = '0xaa'",
@@ -70,46 +61,23 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"INSERT INTO deposits VALUES ('base', '" + account + "', 'inv_1', 'nobody')",
 			"INSERT INTO deposits SELECT chain_key, address, 'inv_2', merchant_id FROM deposits", // another invoice's
 			"INSERT INTO deposits SELECT chain_key, '" + account + "', invoice_id, merchant_id FROM deposits",
-			"UPDATE deposit_balances SET unswept = '0'",
-			"UPDATE deposit_balances SET since = NULL",
-			"UPDATE deposit_balances SET received = '-1'",
-			"UPDATE deposit_balances SET swept = ''",
+			"UPDATE deposit_balances SET unswept = '0'; since = NULL; received = '-1'; swept = ''",
 			"UPDATE deposit_balances SET address = '" + account + "'", // which is no deposit address
 			"UPDATE sweeps SET status = 'confirmed'",
 			"UPDATE sweeps SET from_address = '" + account + "'",
-			"UPDATE sweeps SET invoice_id = 'inv_9'",
-			"UPDATE sweeps SET amount = '0'",
-			"UPDATE sweeps SET chain_key = 'none'",
+			"UPDATE sweeps SET invoice_id = 'inv_9'; amount = '0'; chain_key = 'none'",
 			"DELETE FROM deposits",
 
-			"UPDATE invoices SET status = 'Paid'",
-			"UPDATE invoices SET status = 'paid'",
+			"UPDATE invoices SET status = 'Paid'; status = 'paid'",
 			"UPDATE invoices SET settled_tx = " + tx + ", settled_at = 5",
 			"UPDATE invoices SET status = 'paid', settled_tx = " + tx,
-			"UPDATE invoices SET status = 'paid', settled_tx = 'abc', settled_at = 5",
-			"UPDATE invoices SET exception = 'lost'",
-			"UPDATE invoices SET exception = NULL",
-			"UPDATE invoices SET amount = '0'",
-			"UPDATE invoices SET amount = '01'",
-			"UPDATE invoices SET amount = ''",
-			"UPDATE invoices SET amount = '-1'",
-			"UPDATE invoices SET amount = '1.5'",
-			"UPDATE invoices SET amount = '1 '",
+			"UPDATE invoices SET status = 'paid', settled_tx = 'abc', settled_at = 5; exception = 'lost'; exception = NULL; amount = '0'",
+			"UPDATE invoices SET amount = '01'; amount = ''; amount = '-1'; amount = '1.5'; amount = '1 '",
 			"UPDATE invoices SET amount = '" + strings.Repeat("9", 79) + "'",
-			"UPDATE invoices SET amount = NULL",
-			"UPDATE invoices SET amount_paid = '-1'",
-			"UPDATE invoices SET amount_refunded = 'x'",
-			"UPDATE invoices SET transfer_amount = '1e3'",
-			"UPDATE invoices SET from_block = -1",
-			"UPDATE invoices SET closed_block = -1",
-			"UPDATE invoices SET remaining = '0'",
-			"UPDATE invoices SET remaining = NULL, remaining_transfer = '7'",
+			"UPDATE invoices SET amount = NULL; amount_paid = '-1'; amount_refunded = 'x'; transfer_amount = '1e3'; from_block = -1",
+			"UPDATE invoices SET closed_block = -1; remaining = '0'; remaining = NULL, remaining_transfer = '7'",
 			"UPDATE transfer_amounts SET amount = '107'", // both invoices are open
-			"UPDATE transfer_amounts SET amount = '0'",
-			"UPDATE transfer_amounts SET base = '-1'",
-			"UPDATE transfer_amounts SET live = 2",
-			"UPDATE transfer_amounts SET remainder = 2",
-			"UPDATE transfer_amounts SET from_block = -1",
+			"UPDATE transfer_amounts SET amount = '0'; base = '-1'; live = 2; remainder = 2; from_block = -1",
 			"UPDATE transfer_amounts SET closed_block = 5", // both invoices are open
 			"UPDATE transfer_amounts SET live = 0, closed_block = -1",
 			"INSERT INTO transfer_amounts SELECT 'inv_9', base, '99', merchant_address, chain_key, token, 1, 1, 1, 1, NULL FROM transfer_amounts WHERE invoice_id = 'inv_1'",
@@ -117,35 +85,17 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"INSERT INTO undecided_refunds SELECT 'ref_9', 'none', tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, amount, NULL, NULL, NULL FROM payments",
 			"INSERT INTO undecided_refunds SELECT 'ref_9', chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, to_address, from_address, '0', NULL, NULL, NULL FROM payments",
 			"UPDATE chains SET unread_last = -1",
-			"UPDATE invoices SET tolerance = amount",
-			"UPDATE invoices SET tolerance = '1000'",
-			"UPDATE invoices SET tolerance = ''",
-			"UPDATE invoices SET tolerance = '-1'",
-			"UPDATE invoices SET tolerance = NULL",
-			"UPDATE invoices SET sums_stale = 2",
-			"UPDATE invoices SET payment_count = -1",
-			"UPDATE invoices SET arrived_in_time = '-1'",
-			"UPDATE invoices SET arrived_in_time = ''",
-			"UPDATE invoices SET arrived_in_time_dust = 'x'",
-			"UPDATE invoices SET arrived_late = NULL",
-			"UPDATE invoices SET arrived_late_dust = '1.5'",
-			"UPDATE invoices SET newest_block = -1",
-			"UPDATE invoices SET newest_log = -1",
-			"UPDATE invoices SET due = '1 '",
-			"UPDATE invoices SET due_dust = ''",
-			"UPDATE invoices SET beyond_dust = 'x'",
-			"UPDATE invoices SET counted_block = -1",
-			"UPDATE invoices SET counted_log = -1",
-			"UPDATE invoices SET expires_at = created_at",
-			"UPDATE invoices SET merchant_id = 'nobody'",
-			"UPDATE invoices SET merchant_address = '0xaa'",
+			"UPDATE invoices SET tolerance = amount; tolerance = '1000'; tolerance = ''; tolerance = '-1'; tolerance = NULL; sums_stale = 2",
+			"UPDATE invoices SET payment_count = -1; arrived_in_time = '-1'; arrived_in_time = ''; arrived_in_time_dust = 'x'",
+			"UPDATE invoices SET arrived_late = NULL; arrived_late_dust = '1.5'; newest_block = -1; newest_log = -1; due = '1 '",
+			"UPDATE invoices SET due_dust = ''; beyond_dust = 'x'; counted_block = -1; counted_log = -1; expires_at = created_at",
+			"UPDATE invoices SET merchant_id = 'nobody'; merchant_address = '0xaa'",
 			"UPDATE invoices SET merchant_address = '0x" + strings.Repeat("9", 40) + "'", // which is not watched
 			"UPDATE invoices SET chain_key = 'other'",                                    // a chain on which the address is not watched
 			"DELETE FROM settlement_addresses",
 			"UPDATE invoices SET commitment_id = '0xaa'",
 			"UPDATE invoices SET commitment_id = " + tx,
-			"UPDATE invoices SET token = ''",
-			"UPDATE invoices SET line_items = NULL",
+			"UPDATE invoices SET token = ''; line_items = NULL",
 			"DELETE FROM invoices",
 			"DELETE FROM merchants",
 
@@ -153,25 +103,14 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"UPDATE idempotency_keys SET idem_key = '" + strings.Repeat("k", 256) + "'",
 			"UPDATE idempotency_keys SET invoice_id = ''",
 
-			"UPDATE chains SET confirmed_number = indexed_number + 1",
-			"UPDATE chains SET indexed_number = -1, confirmed_number = -1",
-			"UPDATE chains SET gap_next = 1",
-			"UPDATE chains SET gap_next = 1, gap_last = 2",
-			"UPDATE chains SET gap_next = 3, gap_last = 2, gap_last_time = 5",
-			"UPDATE chains SET gap_next = -1, gap_last = 2, gap_last_time = 5",
-			"UPDATE chains SET gap_next = 1, gap_last = indexed_number + 1, gap_last_time = 5",
+			"UPDATE chains SET confirmed_number = indexed_number + 1; indexed_number = -1, confirmed_number = -1; gap_next = 1",
+			"UPDATE chains SET gap_next = 1, gap_last = 2; gap_next = 3, gap_last = 2, gap_last_time = 5",
+			"UPDATE chains SET gap_next = -1, gap_last = 2, gap_last_time = 5; gap_next = 1, gap_last = indexed_number + 1, gap_last_time = 5",
 			"INSERT INTO blocks VALUES ('nochain', 1, 'a', 'b', 1)",
 
-			"UPDATE payments SET amount_refunded = '-1'",
-			"UPDATE payments SET amount_refunded = ''",
-			"UPDATE payments SET status = 'confirmed'",
-			"UPDATE payments SET status = 'lost'",
-			"UPDATE payments SET confirmed_at = 5",
-			"UPDATE payments SET invoice_id = NULL WHERE id = 'pay_1'",
-			"UPDATE payments SET merchant_id = NULL WHERE id = 'pay_1'",
-			"UPDATE payments SET method = NULL WHERE id = 'pay_1'",
-			"UPDATE payments SET method = 'guess' WHERE id = 'pay_1'",
-			"UPDATE payments SET method = 'amount' WHERE id = 'pay_2'",
+			"UPDATE payments SET amount_refunded = '-1'; amount_refunded = ''; status = 'confirmed'; status = 'lost'; confirmed_at = 5",
+			"UPDATE payments SET invoice_id = NULL WHERE id = 'pay_1'; merchant_id = NULL WHERE id = 'pay_1'",
+			"UPDATE payments SET method = NULL WHERE id = 'pay_1'; method = 'guess' WHERE id = 'pay_1'; method = 'amount' WHERE id = 'pay_2'",
 			"UPDATE payments SET method = 'by_hand' WHERE id = 'pay_1'", // without the person who attributed it
 			"UPDATE payments SET attributed_by = 'x', attributed_at = 5 WHERE id = 'pay_1'",
 			"UPDATE payments SET method = 'by_hand', attributed_by = 'x' WHERE id = 'pay_1'",
@@ -182,31 +121,20 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_9', 'x', '', 5)",
 			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', '', '', 5)",
 			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', 'x', '" + strings.Repeat("n", 201) + "', 5)",
-			"UPDATE payments SET invoice_id = 'inv_9' WHERE id = 'pay_1'",
-			"UPDATE payments SET chain_key = 'nochain'",
+			"UPDATE payments SET invoice_id = 'inv_9' WHERE id = 'pay_1'; chain_key = 'nochain'",
 			"UPDATE payments SET tx_hash = " + tx, // the same place twice
-			"UPDATE payments SET seen_id = 'one'",
-			"UPDATE payments SET amount = '0'",
-			"UPDATE payments SET amount = '00'",
-			"UPDATE payments SET ordinal = -1",
-			"UPDATE payments SET block_number = -1",
-			"UPDATE payments SET commitment_id = '0x'",
+			"UPDATE payments SET seen_id = 'one'; amount = '0'; amount = '00'; ordinal = -1; block_number = -1; commitment_id = '0x'",
 			"DELETE FROM payments",
 
-			"UPDATE refunds SET payment_id = 'pay_9'",
-			"UPDATE refunds SET invoice_id = NULL",
-			"UPDATE refunds SET amount = '0'",
-			"UPDATE refunds SET status = 'confirmed'",
+			"UPDATE refunds SET payment_id = 'pay_9'; invoice_id = NULL; amount = '0'; status = 'confirmed'",
 			"DELETE FROM chains",
 
 			"UPDATE events SET type = 'invoice.voided'",
 			"UPDATE events SET subject = 'x', type = 'invoice.paid'", // recorded twice
 			"UPDATE events SET invoice_id = 'inv_9'",
 			"DELETE FROM events",
-			"UPDATE events SET seq = 0",
-			"UPDATE events SET seq = 2",
-			"UPDATE deliveries SET attempts = -1",
-			"UPDATE deliveries SET since = 1",
+			"UPDATE events SET seq = 0; seq = 2",
+			"UPDATE deliveries SET attempts = -1; since = 1",
 			"INSERT INTO deliveries VALUES (9, 'm', 0, 0, 1, 1, NULL)",
 			"INSERT INTO finished_deliveries VALUES (9, 'm', 'failed', 1, 1)",
 			"INSERT INTO finished_deliveries VALUES (1, 'm', 'pending', 1, 1)",
@@ -228,11 +156,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"INSERT INTO endpoint_secrets VALUES ('m', 1, '', 'k', 'staged', 1, NULL, NULL), ('m', 2, '', 'k', 'staged', 1, NULL, NULL)",
 
 			"INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (2, 1, 1)", // another clock
-			"UPDATE schedule_clock SET id = 2",
-			"UPDATE schedule_clock SET id = NULL",
-			"UPDATE schedule_clock SET now_ms = -1",
-			"UPDATE schedule_clock SET now_ms = NULL",
-			"UPDATE schedule_clock SET source_ms = NULL",
+			"UPDATE schedule_clock SET id = 2; id = NULL; now_ms = -1; now_ms = NULL; source_ms = NULL",
 
 			"INSERT INTO recovery (id, state, reason, since) VALUES (2, 'normal', '', 0)", // another state
 			"UPDATE recovery SET state = 'restored', reason = 'x'",
@@ -240,52 +164,38 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"UPDATE recovery SET reason = 'x'",        // in the normal state
 			"UPDATE recovery SET heartbeats = NULL",
 
-			"UPDATE authorizations SET id = 'inv_1' WHERE id = 'aut_1'",
-			"UPDATE authorizations SET nonce = '0x' || nonce WHERE id = 'aut_1'",
+			"UPDATE authorizations SET id = 'inv_1' WHERE id = 'aut_1'; nonce = '0x' || nonce WHERE id = 'aut_1'",
 			"UPDATE authorizations SET nonce = (SELECT nonce FROM authorizations WHERE id = 'aut_2')", // which is bound
-			"UPDATE authorizations SET token = '0xcc'",
-			"UPDATE authorizations SET authorizer = ''",
-			"UPDATE authorizations SET recipient = '0xaa'",
-			"UPDATE authorizations SET invoice_id = 'inv_9'",
-			"UPDATE authorizations SET merchant_id = 'nobody'",
-			"UPDATE authorizations SET value = '0'",
-			"UPDATE authorizations SET value = '-1'",
-			"UPDATE authorizations SET valid_after = -1",
-			"UPDATE authorizations SET valid_before = valid_after",
-			"UPDATE authorizations SET signature = 'abc'",
-			"UPDATE authorizations SET gas = 0",
+			"UPDATE authorizations SET token = '0xcc'; authorizer = ''; recipient = '0xaa'; invoice_id = 'inv_9'; merchant_id = 'nobody'",
+			"UPDATE authorizations SET value = '0'; value = '-1'; valid_after = -1; valid_before = valid_after; signature = 'abc'; gas = 0",
 			"UPDATE authorizations SET status = 'lost'",
 			"UPDATE authorizations SET status = 'sent'", // without a transaction
-			"UPDATE authorizations SET tx_id = 'ctx_9'",
-			"UPDATE authorizations SET payment_id = 'pay_9'",
+			"UPDATE authorizations SET tx_id = 'ctx_9'; payment_id = 'pay_9'",
 			"UPDATE authorizations SET status = 'paid', ended_ms = 5",    // without a payment
 			"UPDATE authorizations SET status = 'refused', ended_ms = 5", // without a reason
-			"UPDATE authorizations SET status = 'refused', reason = 'x'",
-			"UPDATE authorizations SET reason = 'x'",
-			"UPDATE authorizations SET ended_ms = 5",
-			"UPDATE x402_settlements SET nonce = '0x'",
-			"UPDATE x402_settlements SET token = ''",
-			"UPDATE x402_settlements SET authorizer = '0xbb'",
-			"UPDATE x402_settlements SET invoice_id = 'inv_9'",
-			"UPDATE x402_settlements SET merchant_id = 'nobody'",
+			"UPDATE authorizations SET status = 'refused', reason = 'x'; reason = 'x'; ended_ms = 5",
+			"UPDATE x402_settlements SET nonce = '0x'; token = ''; authorizer = '0xbb'; invoice_id = 'inv_9'; merchant_id = 'nobody'",
 			"UPDATE x402_settlements SET resource = ''",
 			"UPDATE x402_settlements SET resource = '" + strings.Repeat("r", 201) + "'",
-			"UPDATE x402_settlements SET client_secret = 'abc'",
-			"UPDATE x402_settlements SET answers = -1",
+			"UPDATE x402_settlements SET client_secret = 'abc'; answers = -1",
 			"INSERT INTO x402_settlements SELECT 'ethereum', token, authorizer, nonce, invoice_id, merchant_id, resource, 0, 1, NULL FROM x402_settlements", // of one invoice twice
 			"INSERT INTO x402_settlements SELECT chain_key, token, authorizer, nonce, 'inv_2', merchant_id, resource, 0, 1, NULL FROM x402_settlements",
 
-			"UPDATE notices SET payment_id = 'pay_9'",
-			"UPDATE notices SET provider = NULL",
+			"UPDATE notices SET payment_id = 'pay_9'; provider = NULL",
 			"UPDATE intents SET kind = 'keep'",
 			"UPDATE intents SET status = 'sent'", // without a transaction
 			"UPDATE intents SET tx_id = 'ctx_9'",
 			"UPDATE intents SET kind = 'open', invoice_id = 'inv_1'", // twice the same
 		} {
-			result, err := conn.ExecContext(t.Context(), statement)
-			if err == nil {
-				n, err := result.RowsAffected()
-				t.Errorf("%d rows, %v: nothing refuses %s", n, err, statement)
+			update, _, _ := strings.Cut(statement, "SET ")
+			for i, one := range strings.Split(statement, "; ") { // several updates of a table
+				if i > 0 {
+					one = update + "SET " + one
+				}
+				if result, err := conn.ExecContext(t.Context(), one); err == nil {
+					n, err := result.RowsAffected()
+					t.Errorf("%d rows, %v: nothing refuses %s", n, err, one)
+				}
 			}
 		}
 	})
