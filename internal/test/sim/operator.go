@@ -185,7 +185,8 @@ func (c *worldChain) drawPace(r *mathrand.Rand) {
 func (o *order) refusable() bool {
 	w := o.merchant.world
 	must, _ := o.merchant.allows(o.wallet, time.Now())
-	restored := w.isRestored() && time.Since(time.Unix(0, w.recovered.Load())) < 2*clientTimeout
+	recovered := w.recovered.Load()
+	restored := w.isRestored() && (recovered == 0 || time.Since(time.Unix(0, recovered)) < 2*clientTimeout)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead := slices.Max(w.machine.recent())

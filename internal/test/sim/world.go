@@ -337,6 +337,7 @@ func (w *world) run(folder string) []string {
 		}
 	}
 	w.net.close()
+	clock.Sleep(context.WithoutCancel(w.ctx), time.Second, nil) // net/http dials on after a request has ended
 	for _, s := range w.services {
 		s.disk.Close()
 	}
