@@ -137,8 +137,8 @@ func newChainRetireToken(env environment) *cobra.Command {
 was ever configured with is read until then, because payers of its invoices may
 still pay. Later payments in it are not seen.
 
-It is refused while the token has open invoices, payments that are not final,
-refunds that are not final, or deposits that are not swept. The service may run;
+It is refused while the token has open invoices, payments or refunds that are not
+final, held payments, or deposits that are not swept. The service may run;
 its replicas go on reading the token until they are restarted. If the token is
 configured again later, the blocks since then are read again for it.`,
 		Example: "  quittance chain retire-token --config quittance.yaml --chain base --token 0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42 --yes",

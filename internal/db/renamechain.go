@@ -137,7 +137,7 @@ func (u TokenUses) String() string {
 		what string
 	}{
 		{u.OpenInvoices, "open invoices or drafts"},
-		{u.PendingPayments, "payments that are not final"},
+		{u.PendingPayments, "payments that are not final or not screened"},
 		{u.OpenRefunds, "refunds that are not final"},
 		{u.UnsweptDeposits, "deposits that are not swept"},
 	} {
@@ -155,7 +155,7 @@ func (q *Queries) TokenUses(ctx context.Context, chainKey string, token invoice.
 		of    string
 	}{
 		{&u.OpenInvoices, "invoices WHERE chain_key = $1 AND token = $2 AND status IN ('open', 'draft')"},
-		{&u.PendingPayments, "payments WHERE chain_key = $1 AND token = $2 AND status = 'pending'"},
+		{&u.PendingPayments, "payments WHERE chain_key = $1 AND token = $2 AND status IN ('pending', 'held')"},
 		{&u.OpenRefunds, `refund_records AS r JOIN payments AS p ON p.id = r.payment_id
 			WHERE r.chain_key = $1 AND p.token = $2 AND r.status IN ('awaiting_address', 'awaiting_approval', 'pending')`},
 		{&u.UnsweptDeposits, "deposit_balances WHERE chain_key = $1 AND token = $2 AND since IS NOT NULL"},

@@ -71,7 +71,7 @@ func readBefore(ctx context.Context, q db.Querier) ([]chain.KnownChain, error) {
 			err := row.Scan(db.Address(&t.Address), &t.Currency)
 			return t, err
 		}, `SELECT token, currency FROM invoices WHERE chain_key = $1 AND status = 'open'
-			UNION SELECT token, currency FROM payments WHERE chain_key = $1 AND status = 'pending'
+			UNION SELECT token, currency FROM payments WHERE chain_key = $1 AND status IN ('pending', 'held')
 			UNION SELECT p.token, p.currency FROM refund_records AS r JOIN payments AS p ON p.id = r.payment_id
 				WHERE r.chain_key = $1 AND r.status IN ('awaiting_address', 'awaiting_approval', 'pending')
 			UNION SELECT b.token, p.currency FROM deposit_balances AS b JOIN payments AS p ON p.chain_key = b.chain_key AND p.to_address = b.address AND p.token = b.token
