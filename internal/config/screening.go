@@ -40,7 +40,7 @@ func (r *resolver) screening(f screeningFile) *Screening {
 	if f == (screeningFile{}) {
 		return nil
 	}
-	s := &Screening{URL: f.URL, Mode: f.Mode, Patience: DefaultPatience}
+	s := &Screening{URL: f.URL, Mode: f.Mode}
 	if err := checkURL(f.URL, "https", "http"); err != nil {
 		r.fail("screening.url", "%w", err)
 	} else if u, err := url.Parse(f.URL); err != nil || u.User != nil || u.Fragment != "" {
@@ -53,13 +53,7 @@ func (r *resolver) screening(f screeningFile) *Screening {
 	if f.Mode != ScreeningOpen && f.Mode != ScreeningClosed {
 		r.fail("screening.mode", "is %q; want open, which accepts payments that the hook gives no verdict about, or closed, which quarantines them", f.Mode)
 	}
-	if f.Patience != "" {
-		patience, err := time.ParseDuration(string(f.Patience))
-		if err != nil || patience < MinPatience || patience > MaxPatience {
-			r.fail("screening.patience", "is %q; want a duration of 1m to 24h", f.Patience)
-		}
-		s.Patience = patience
-	}
+	s.Patience = r.duration("screening.patience", f.Patience, DefaultPatience, MinPatience, MaxPatience)
 	return s
 }
 

@@ -33,7 +33,7 @@ func TestScreening(t *testing.T) {
 		"{url: https://screening.example/ask, mode: open}":                               "screening.secret: want either secretEnv",
 		"{url: https://screening.example/ask, secretFile: /run/secrets/node, mode: off}": "screening.mode: is",
 		"{" + hook + "}": `screening.mode: is ""; want open`,
-		"{" + hook + ", mode: open, patience: 59s}":   `screening.patience: is "59s"; want a duration of 1m to 24h`,
+		"{" + hook + ", mode: open, patience: 59s}":   `screening.patience: is "59s"; want a duration of 1m0s to 24h0m0s, such as 10m0s`,
 		"{" + hook + ", mode: open, patience: 24h1s}": `screening.patience: is "24h1s"`,
 		"{" + hook + ", mode: open, patience: long}":  `screening.patience: is "long"`,
 	} {

@@ -123,6 +123,9 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 			}
 			return value
 		},
+		"bdi": func(of string) template.HTML {
+			return template.HTML("<bdi>" + template.HTMLEscapeString(of) + "</bdi>") //nolint:gosec // it is escaped
+		},
 		"texts":    text.Scripts,
 		"list":     func(all ...any) []any { return all },
 		"lang":     text.Lang,
