@@ -136,7 +136,10 @@ func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 		w.ConfirmedAt = invoice.UnixSeconds(p.ConfirmedAt)
 	}
 	if p.InOtherCurrency() {
-		w.Exception, w.DepositInvoiceID = apitypes.PaymentInOtherCurrency, p.DepositOf
+		w.Exception = apitypes.PaymentInOtherCurrency
+	}
+	if !p.Attributed() {
+		w.DepositInvoiceID = p.DepositOf
 	}
 	if !detailed {
 		return w
