@@ -94,7 +94,7 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 			d.InvoiceID, d.AppliesAt = req.InvoiceID, d.At.Add(invoice.AttributionDelay)
 		case invoice.Released, invoice.Rejected:
 			d.AppliedAt = d.At
-			if err := s.setScreening(ctx, tx, out, item.Payment, invoice.Screening(req.Outcome), item.Payment.ScreeningReason); err != nil {
+			if err := s.setScreening(ctx, tx, out, item.Payment.ChainKey, []Verdict{{item.Payment, invoice.Screening(req.Outcome), item.Payment.ScreeningReason}}); err != nil {
 				return err
 			}
 		case invoice.Dismissed, invoice.Accepted:

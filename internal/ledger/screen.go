@@ -48,41 +48,77 @@ func (s *Service) OverdueScreenings(ctx context.Context, before time.Time) ([]Pa
 	return overdueScreenings(ctx, s.conf.Store, before, overdueBatch)
 }
 
-// Screen ends the screening of a payment with a verdict: accepted or quarantined. It has no effect, and ok is false, if
-// the payment has changed since it was asked about.
-func (s *Service) Screen(ctx context.Context, asked PaymentRow, verdict invoice.Screening, reason string) (ok bool, err error) {
-	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
-		ok = false
-		if _, err := LockCursor(ctx, tx, asked.ChainKey); err != nil {
-			return err
-		}
-		p, err := NewReader(tx).Payment(ctx, asked.ID)
-		if err != nil || p.Screening != invoice.ScreeningWaiting || p.ScreeningSince != asked.ScreeningSince || !p.SameMovement(asked.Transfer) {
-			return err
-		}
-		ok = true
-		return s.setScreening(ctx, tx, out, p, verdict, reason)
-	})
-	return ok && err == nil, err
+// Verdict ends the screening of a payment, or a quarantine.
+type Verdict struct {
+	Payment PaymentRow // as it was asked about
+	To      invoice.Screening
+	Reason  string
 }
 
-// setScreening ends the screening of a payment, or a quarantine. If the payment was held and is not any more, it is
-// confirmed, and its invoice is recomputed. It works on a halted chain. The chain's cursor must be locked.
-func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, p PaymentRow, to invoice.Screening, reason string) error {
-	if !p.Screening.MayBecome(to) {
-		return fmt.Errorf("payment %s is %q, which cannot become %s", p.ID, p.Screening, to)
+// Screen records verdicts about payments of a chain: accepted or quarantined. It returns those that had an effect: the
+// others are about payments that have changed since they were asked about.
+func (s *Service) Screen(ctx context.Context, chainKey string, verdicts []Verdict) (recorded []Verdict, err error) {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		recorded = nil
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
+			return err
+		}
+		var ids []string
+		for _, v := range verdicts {
+			ids = append(ids, v.Payment.ID)
+		}
+		now, err := PaymentsByID(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		byID := make(map[string]PaymentRow, len(now))
+		for _, p := range now {
+			byID[p.ID] = p
+		}
+		for _, v := range verdicts {
+			asked, p := v.Payment, byID[v.Payment.ID]
+			if p.ChainKey == chainKey && p.Screening == invoice.ScreeningWaiting && p.ScreeningSince == asked.ScreeningSince && p.SameMovement(asked.Transfer) {
+				recorded = append(recorded, Verdict{p, v.To, v.Reason})
+			}
+		}
+		return s.setScreening(ctx, tx, out, chainKey, recorded)
+	})
+	if err != nil {
+		return nil, err
 	}
-	cur, err := NewReader(tx).Cursor(ctx, p.ChainKey)
+	return recorded, nil
+}
+
+// setScreening ends the screening of payments of a chain, or quarantines. The payments that were held and are not any
+// more are confirmed, and their invoices are recomputed. It works on a halted chain. The chain's cursor must be locked.
+func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, verdicts []Verdict) error {
+	if len(verdicts) == 0 {
+		return nil
+	}
+	for _, v := range verdicts {
+		if !v.Payment.Screening.MayBecome(v.To) {
+			return fmt.Errorf("payment %s is %q, which cannot become %s", v.Payment.ID, v.Payment.Screening, v.To)
+		}
+	}
+	cur, err := NewReader(tx).Cursor(ctx, chainKey)
 	if err != nil {
 		return err
 	}
-	past, err := lostPast(ctx, tx, p.ChainKey)
+	past, err := lostPast(ctx, tx, chainKey)
 	if err != nil {
 		return err
 	}
-	ch, err := change(ctx, tx, s.scope(p.ChainKey, cur), func(ch *Changes) {
+	ch, err := change(ctx, tx, s.scope(chainKey, cur), func(ch *Changes) {
 		ch.lostPast = past
-		ch.screen(p, to, reason, cur.Indexed.Number-cur.Confirmed.Number)
+		var ofPast []string
+		for _, v := range verdicts {
+			// An invoice was paid in a lost past if its payments were final there before they were refunded.
+			if id := ch.screen(v); id != "" && (past.has(v.Payment.BlockNumber) || ch.wasRefundedInPast(id) || ch.invoice(id).EndedInLostPast()) {
+				ofPast = append(ofPast, id)
+			}
+		}
+		ch.settleInOrder(ofPast, cur.Indexed.Number-cur.Confirmed.Number)
+		ch.finish()
 	})
 	if err != nil {
 		return err
@@ -90,25 +126,34 @@ func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, p Pa
 	if err := s.save(ctx, tx, out, ch); err != nil {
 		return err
 	}
-	// An invoice that the payment covered did not become void when it ended in a lost past.
-	if left := ch.byID[p.InvoiceID]; to == invoice.ScreeningRejected && left.EndedInLostPast() {
-		if err := markClosed(ctx, tx, left.CommitmentID, true); err != nil {
-			return err
-		}
+	if err := markLeft(ctx, tx, ch, verdicts); err != nil {
+		return err
 	}
 	return AddToDeposits(ctx, tx, ch.confirmed, nil)
 }
 
-// screen changes the screening of a payment. A rejected payment leaves its invoice. Another one stays in the sums in
-// time, so that the other payments of its invoice are not read. unfinal is how many of the chain's newest blocks are not
-// final.
-func (ch *Changes) screen(p PaymentRow, to invoice.Screening, reason string, unfinal uint64) {
-	was := p.Payment
-	p.Screening, p.ScreeningReason, p.ScreeningSince = to, reason, time.Time{}
-	if p.Status == invoice.Held && !to.Holds() {
+// markLeft marks the invoices that rejected payments have left to become void, if they ended in a lost past: they did not,
+// because these payments covered them.
+func markLeft(ctx context.Context, tx *db.Tx, ch *Changes, verdicts []Verdict) error {
+	for _, v := range verdicts {
+		if left := ch.byID[v.Payment.InvoiceID]; v.To == invoice.ScreeningRejected && left.EndedInLostPast() {
+			if err := markClosed(ctx, tx, left.CommitmentID, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// screen changes the screening of a payment, and returns its invoice if that confirms it. A rejected payment leaves its
+// invoice. Another one stays in the sums in time, so that the other payments of its invoice are not read.
+func (ch *Changes) screen(v Verdict) (invoiceID string) {
+	p, was := v.Payment, v.Payment.Payment
+	p.Screening, p.ScreeningReason, p.ScreeningSince = v.To, v.Reason, time.Time{}
+	if p.Status == invoice.Held && !v.To.Holds() {
 		p.Status, p.ConfirmedAt = invoice.Confirmed, ch.chain.now
 	}
-	if to == invoice.ScreeningRejected {
+	if v.To == invoice.ScreeningRejected {
 		p.Payment = p.WithAttribution(invoice.Attribution{})
 		if was.Attributed() {
 			ch.moveRefunds(was, p.Payment)
@@ -118,14 +163,11 @@ func (ch *Changes) screen(p PaymentRow, to invoice.Screening, reason string, unf
 	} else {
 		ch.keep(p)
 	}
-	if p.Status != was.Status {
-		ch.confirmed = append(ch.confirmed, p.Payment)
-		// An invoice was paid in a lost past if its payments were final there before they were refunded.
-		if p.Attributed() && (ch.lostPast.has(p.BlockNumber) || ch.wasRefundedInPast(p.InvoiceID) || ch.invoice(p.InvoiceID).EndedInLostPast()) {
-			ch.settleInOrder([]string{p.InvoiceID}, unfinal)
-		}
+	if p.Status == was.Status {
+		return ""
 	}
-	ch.finish()
+	ch.confirmed = append(ch.confirmed, p.Payment)
+	return p.InvoiceID
 }
 
 // wasRefundedInPast reports whether payments of an invoice were refunded in a lost past. The backup may have the

@@ -60,8 +60,8 @@ func (s *screened) some(of invoice.Screening) (p ledger.PaymentRow, ok bool) {
 func (s *screened) verdict() {
 	if p, ok := s.some(invoice.ScreeningWaiting); ok {
 		to := rapid.SampledFrom([]invoice.Screening{invoice.ScreeningAccepted, invoice.ScreeningQuarantined}).Draw(s.r, "verdict")
-		if ok, err := s.Screen(s.t.Context(), p, to, ""); !ok || err != nil {
-			s.r.Fatalf("%s became %s: %v, %v", p.ID, to, ok, err)
+		if !s.screened(p, to) {
+			s.r.Fatalf("%s did not become %s", p.ID, to)
 		}
 		s.counted[p.ID] = to == invoice.ScreeningAccepted
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -140,6 +142,112 @@ func TestRejectedAuthorization(t *testing.T) {
 	})
 }
 
+// TestLateVerdicts: verdicts about payments of a paid invoice that come out of the chain's order read its other payments
+// once, and count as if they had come in order.
+func TestLateVerdicts(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w = w.db.screening(t)
+		inv := w.create()
+		tag := invoice.Evidence{Calldata: inv.CommitmentID}
+		part, rest, more := tagged(w.pay(invoice.NewAmount(600_000)), tag), tagged(w.pay(inv.Amount), tag), tagged(w.pay(invoice.NewAmount(50_000)), tag)
+		w.mine(start+10, part, rest, more)
+		w.final()
+		w.verdict(rest, invoice.ScreeningAccepted)
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s", got.Status)
+		}
+		p, q := w.payment(part), w.payment(more)
+		recorded, err := w.Screen(t.Context(), w.chainKey, []ledger.Verdict{
+			{Payment: p, To: invoice.ScreeningAccepted}, {Payment: w.payment(rest), To: invoice.ScreeningQuarantined}, {Payment: q, To: invoice.ScreeningAccepted},
+		})
+		w.must(err)
+		if len(recorded) != 2 || recorded[0].Payment.ID != p.ID || recorded[1].Payment.ID != q.ID {
+			t.Errorf("recorded %+v", recorded)
+		}
+		if got := w.invoice(inv.ID); got.Exception != invoice.Duplicate || got.AmountPaid != inv.Amount.Plus(part.Amount).Plus(more.Amount) || got.Sums.Tally.Due != inv.Amount.Plus(part.Amount) {
+			t.Errorf("the invoice is %q with %s, of which %s are due", got.Exception, got.AmountPaid, got.Sums.Tally.Due)
+		}
+		other := w.db.screening(t)
+		if _, err := w.Screen(t.Context(), other.chainKey, []ledger.Verdict{{Payment: p, To: invoice.ScreeningQuarantined}}); err != nil || w.payment(part).Screening != invoice.ScreeningAccepted {
+			t.Errorf("a verdict about a payment of another chain: %v", err)
+		}
+	})
+}
+
+// TestHeldAuthorizations: a payment by a signed authorization is held as any other. Its authorization is paid, so that it
+// is not sent again, and its invoice only once the payment is released.
+func TestHeldAuthorizations(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w.gasless(plenty, func(c *ledger.Config) { c.Screens = true })
+		inv := w.create()
+		a := w.authorization(inv, w.hash("nonce"))
+		accepted, err := w.Authorize(t.Context(), inv.ID, a)
+		w.must(err)
+		transfer := w.transferOf(a)
+		w.mine(start+1, transfer)
+		w.final()
+		check := func(what string, want invoice.Status) {
+			t.Helper()
+			stored := w.stored(accepted.ID)
+			if !stored.Paid() || stored.Payment.ID != w.payment(transfer).ID || w.invoice(inv.ID).Status != want {
+				t.Errorf("%s: the authorization is %s, the invoice %s; want %s", what, stored.Status, w.invoice(inv.ID).Status, want)
+			}
+			if _, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another"))); err == nil {
+				t.Errorf("%s: another authorization of the invoice was accepted", what)
+			}
+		}
+		check("waiting", invoice.Open)
+		w.verdict(transfer, invoice.ScreeningQuarantined)
+		check("quarantined", invoice.Open)
+		_, err = w.decide(transfer, invoice.Released)
+		w.must(err)
+		check("released", invoice.Paid)
+	})
+}
+
+// TestRejectedInOtherCurrency: a rejected payment in another currency is shown with the deposit address that holds it, and
+// is swept.
+func TestRejectedInOtherCurrency(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w = w.db.screening(t)
+		inv := w.create(deposited)
+		wrong := inEUR(w.deposit(inv, 500_000))
+		w.mine(start+1, wrong)
+		w.final()
+		w.verdict(wrong, invoice.ScreeningQuarantined)
+		_, err := w.decide(wrong, invoice.Rejected)
+		w.must(err)
+		p := w.payment(wrong)
+		if shown := apiconv.Payment(p.Payment, true); shown.DepositInvoiceID != inv.ID || shown.Exception != "" || shown.Screening != apitypes.ScreeningRejected {
+			t.Errorf("it is shown as %+v", shown)
+		}
+		if got := w.unswept(eurc)[inv.ID]; got != 500_000 {
+			t.Errorf("%d is to be swept", got)
+		}
+	})
+}
+
+// TestRetireHeldToken: a token is not retired while a payment in it is held.
+func TestRetireHeldToken(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w = w.db.screening(t)
+		w.create()
+		paying := w.pay(invoice.NewAmount(7))
+		w.mine(start+1, paying)
+		w.final()
+		w.advance(start + 9999) // the invoice expires
+		for _, want := range []int{1, 0} {
+			uses, err := w.db.store.TokenUses(t.Context(), w.chainKey, usdc)
+			if err != nil || uses.PendingPayments != want {
+				t.Errorf("the token is used by %+v, %v; want %d payments", uses, err, want)
+			}
+			if want == 1 {
+				w.verdict(paying, invoice.ScreeningAccepted)
+			}
+		}
+	})
+}
+
 // TestVerdictsOfManyPayments: a verdict does not read the other payments of the invoice, which takes memory for each of
 // them. It is not parallel, because it counts what the process allocates.
 func TestVerdictsOfManyPayments(t *testing.T) {
@@ -165,8 +273,8 @@ func TestVerdictsOfManyPayments(t *testing.T) {
 		slices.Reverse(rows)
 		next := 0
 		allocated := testing.AllocsPerRun(len(rows)-1, func() { // once more to warm up
-			if ok, err := w.Screen(t.Context(), rows[next], invoice.ScreeningAccepted, ""); !ok || err != nil {
-				t.Fatalf("%v, %v", ok, err)
+			if !w.screened(rows[next], invoice.ScreeningAccepted) {
+				t.Fatal("a verdict has no effect")
 			}
 			next++
 		})

@@ -1,9 +1,12 @@
 package screening
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -146,20 +149,21 @@ func (w *Worker) screen(ctx context.Context, due []ledger.PaymentRow) (answered 
 		return false, ctx.Err() // the service stops
 	}
 	var failed []error
-	for i, a := range answers { // in the chain's order, which costs the ledger least
+	var verdicts, without []ledger.Verdict
+	for i, a := range answers {
 		if a.err == nil {
-			err = errors.Join(err, w.record(ctx, due[i], a.verdict, a.reason, string(a.verdict)))
+			verdicts = append(verdicts, ledger.Verdict{Payment: due[i], To: a.verdict, Reason: a.reason})
 			continue
 		}
 		failed = append(failed, a.err)
 		w.conf.Metrics.failures.Inc()
 		if w.hasWaited(due[i]) >= w.conf.Patience {
-			err = errors.Join(err, w.record(ctx, due[i], w.conf.Fallback, invoice.ReasonNoAnswer, noAnswer))
+			without = append(without, ledger.Verdict{Payment: due[i], To: w.conf.Fallback, Reason: invoice.ReasonNoAnswer})
 		}
 	}
 	answered = len(failed) < len(due)
 	w.report(!answered, failed)
-	return answered, err
+	return answered, errors.Join(w.record(ctx, verdicts, ""), w.record(ctx, without, noAnswer))
 }
 
 // report logs failures of the hook, while none of its calls succeeds only the first ones.
@@ -185,17 +189,35 @@ func (w *Worker) hasWaited(p ledger.PaymentRow) time.Duration {
 // end records a verdict about payments that have waited longer than a time. more reports whether some may be left.
 func (w *Worker) end(ctx context.Context, longer time.Duration, verdict invoice.Screening, reason string) (more bool, err error) {
 	overdue, err := w.conf.Ledger.OverdueScreenings(ctx, w.conf.Schedule().Add(-longer))
+	var verdicts []ledger.Verdict
 	for _, p := range overdue {
-		err = errors.Join(err, w.record(ctx, p, verdict, reason, noAnswer))
+		verdicts = append(verdicts, ledger.Verdict{Payment: p, To: verdict, Reason: reason})
 	}
-	return len(overdue) > 0, err
+	return len(overdue) > 0, errors.Join(err, w.record(ctx, verdicts, noAnswer))
 }
 
-// record ends the screening of a payment, unless the payment has changed.
-func (w *Worker) record(ctx context.Context, p ledger.PaymentRow, verdict invoice.Screening, reason, counted string) error {
-	ok, err := w.conf.Ledger.Screen(ctx, p, verdict, reason)
-	if ok {
-		w.conf.Metrics.verdicts.WithLabelValues(counted).Inc()
+// record records verdicts, all of a chain in one transaction and in the chain's order, which costs the ledger least. If one
+// cannot be recorded, the others are alone. counted is the verdict in the metrics, if it is not the verdict itself.
+func (w *Worker) record(ctx context.Context, verdicts []ledger.Verdict, counted string) (err error) {
+	chains := make(map[string][]ledger.Verdict)
+	for _, v := range verdicts {
+		chains[v.Payment.ChainKey] = append(chains[v.Payment.ChainKey], v)
+	}
+	for _, key := range slices.Sorted(maps.Keys(chains)) {
+		all := chains[key]
+		slices.SortFunc(all, func(a, b ledger.Verdict) int { return a.Payment.Compare(b.Payment.Position) })
+		recorded, failed := w.conf.Ledger.Screen(ctx, key, all)
+		if failed != nil && len(all) > 1 {
+			failed = nil
+			for i := range all {
+				one, err := w.conf.Ledger.Screen(ctx, key, all[i:i+1])
+				recorded, failed = append(recorded, one...), errors.Join(failed, err)
+			}
+		}
+		err = errors.Join(err, failed)
+		for _, v := range recorded {
+			w.conf.Metrics.verdicts.WithLabelValues(cmp.Or(counted, string(v.To))).Inc()
+		}
 	}
 	return err
 }

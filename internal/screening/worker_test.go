@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -206,6 +207,60 @@ func TestVerdicts(t *testing.T) {
 		}
 		if n := w.counted("quittance_screening_verdicts_total"); n != 1 {
 			t.Errorf("%v verdicts were counted", n)
+		}
+	})
+}
+
+// TestReplicas: two replicas ask about one payment, because the first answer takes longer than the lease. The verdict that
+// comes first counts. Of many payments, each has one verdict.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		asked, release, calls := make(chan struct{}), make(chan struct{}), atomic.Int64{}
+		w := newWorld(t, store, invoice.ScreeningAccepted, func(w http.ResponseWriter, r *http.Request) {
+			if calls.Add(1) == 1 {
+				close(asked)
+				<-release
+				answering(200, `{"verdict":"accept"}`)(w, r)
+				return
+			}
+			answering(200, `{"verdict":"quarantine"}`)(w, r)
+		})
+		other, first := New(w.conf), make(chan error)
+		go func() {
+			_, err := w.round(context.WithoutCancel(t.Context()))
+			first <- err
+		}()
+		<-asked
+		w.seconds.Add(11)
+		_, err := other.round(t.Context())
+		must(t, err)
+		close(release)
+		must(t, <-first)
+		w.want("after two verdicts", invoice.Held, invoice.ScreeningQuarantined, "", invoice.Open)
+		const many = 40
+		w.many(many)
+		var all sync.WaitGroup
+		for _, replica := range []*Worker{w.Worker, other} {
+			all.Go(func() {
+				for waiting := int64(1); waiting > 0; {
+					_, err := replica.round(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_, waiting, err = replica.lease(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					w.seconds.Add(11) // what the line above has leased is due again
+				}
+			})
+		}
+		all.Wait()
+		if n := w.counted("quittance_screening_verdicts_total", "quarantined"); n != many+1 || w.counted("quittance_screening_verdicts_total") != n {
+			t.Errorf("%v verdicts were counted about %d payments", n, many+1)
 		}
 	})
 }

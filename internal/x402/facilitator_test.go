@@ -51,6 +51,7 @@ type world struct {
 	t       *testing.T
 	store   *db.DB
 	ledger  *flaky
+	conf    ledger.Config // of the ledger
 	seconds atomic.Int64
 	head    invoice.Header
 	nonces  byte
@@ -108,10 +109,11 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 		network := chain.Chain{Key: chainKey, ID: chainID, Tokens: []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}, DepositFactory: invoice.Address{0x61},
 			Registry: invoice.Address{0x62}, AuthorizationRelay: invoice.Address{0x63}}
 		now := func() time.Time { return time.Unix(w.seconds.Load(), 0).UTC() }
-		w.ledger = &flaky{Tables: ledger.NewTables(s), Service: ledger.New(ledger.Config{
+		w.conf = ledger.Config{
 			Store: s, Chains: []chain.Chain{network}, Merchants: w, Now: now,
 			Gasless: ledger.Gasless{Checker: w, Budgets: w.budgets},
-		})}
+		}
+		w.ledger = &flaky{Tables: ledger.NewTables(s), Service: ledger.New(w.conf)}
 		stopping, stop := context.WithCancel(t.Context())
 		w.stop = stop
 		t.Cleanup(stop)
@@ -213,6 +215,15 @@ func (w *world) mineOnWait(a invoice.Authorization) {
 	w.waited = func() { w.waited = func() {}; w.mine(a) }
 }
 
+// confirm makes the blocks final.
+func (w *world) confirm() {
+	w.t.Helper()
+	_, revision, err := w.ledger.Pending(w.t.Context(), chainKey, w.head.Number)
+	w.must(err)
+	_, err = w.ledger.Confirm(w.t.Context(), chainKey, w.head, revision, 1)
+	w.must(err)
+}
+
 // settle settles a payment with a key of a merchant.
 func (w *world) settle(merchantID string, r x402.Request) apitypes.X402SettleResponse {
 	w.t.Helper()
@@ -288,6 +299,32 @@ func TestSettle(t *testing.T) {
 		}
 		if n := w.checks.Load(); n != 2 { // one to verify and one to settle
 			t.Errorf("the nodes were asked %d times", n)
+		}
+	})
+}
+
+// TestSettleWhileHeld settles a payment that waits for a verdict. The buyer is served, and the invoice is not paid until the
+// payment is accepted.
+func TestSettleWhileHeld(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.conf.Screens = true
+		w.ledger.Service = ledger.New(w.conf)
+		r := w.request("https://api.shop.example/held")
+		w.mineOnWait(r.Payment.Authorization)
+		first := w.settle("acme", r)
+		if again := w.settle("acme", r); !first.Success || again != first {
+			t.Errorf("settled as %+v, then as %+v", first, again)
+		}
+		w.confirm()
+		due, _, err := w.ledger.LeaseScreenings(t.Context())
+		w.must(err)
+		if len(due) != 1 || due[0].Status != invoice.Held || w.invoices()[0].Status != invoice.Open {
+			t.Fatalf("%+v waits, for %+v", due, w.invoices())
+		}
+		_, err = w.ledger.Screen(t.Context(), chainKey, []ledger.Verdict{{Payment: due[0], To: invoice.ScreeningAccepted}})
+		w.must(err)
+		if got := w.invoices()[0]; got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s", got.Status)
 		}
 	})
 }
