@@ -55,7 +55,7 @@ func TestAudit(t *testing.T) {
 			_, err := w.attribute(p, inv)
 			w.must(err)
 		}
-		entry := check(p.ID, access.ActionAttributionAssign, access.ActorService, w.merchant, "", `{"invoiceId":"`+inv.ID+`","by":"maria","note":"she wrote to us"}`)
+		entry := check(p.ID, access.ActionAttributionAssign, access.ActorOpen, w.merchant, "", `{"invoiceId":"`+inv.ID+`","by":"maria","note":"she wrote to us"}`)
 
 		w.rescan()
 		check(w.chainKey, access.ActionChainRescan, access.ActorService, "", "", `{"from":101,"to":101}`)
