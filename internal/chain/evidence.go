@@ -122,11 +122,30 @@ func (c *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Rece
 // BlockTransactions returns the hashes of all transactions of a block, in the block's order. The error is ErrNotFound
 // if the node lacks the block.
 func (c *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
-	var found *struct {
-		Hash         common.Hash   `json:"hash"`
-		Transactions []common.Hash `json:"transactions"`
+	return transactionsOf[common.Hash](ctx, c, block, false)
+}
+
+// BlockInputs returns the calldata of all transactions of a block. The error is ErrNotFound if the node lacks the
+// block.
+func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
+	all, err := transactionsOf[transaction](ctx, c, block, true)
+	if err != nil {
+		return nil, err
 	}
-	if err := c.call(ctx, &found, blockByHash, common.Hash(block), false); err != nil {
+	inputs := make(map[common.Hash][]byte, len(all))
+	for _, tx := range all {
+		inputs[tx.Hash] = tx.Input
+	}
+	return inputs, nil
+}
+
+// transactionsOf returns the transactions of a block, in full or their hashes.
+func transactionsOf[T any](ctx context.Context, c *Client, block invoice.Hash, full bool) ([]T, error) {
+	var found *struct {
+		Hash         common.Hash `json:"hash"`
+		Transactions []T         `json:"transactions"`
+	}
+	if err := c.call(ctx, &found, blockByHash, common.Hash(block), full); err != nil {
 		return nil, err
 	}
 	if found == nil {
@@ -136,29 +155,6 @@ func (c *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]c
 		return nil, c.contradiction("answered with block %s when asked for block %s", found.Hash, block)
 	}
 	return found.Transactions, nil
-}
-
-// BlockInputs returns the calldata of all transactions of a block. The error is ErrNotFound if the node lacks the
-// block.
-func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
-	var found *struct {
-		Hash         common.Hash   `json:"hash"`
-		Transactions []transaction `json:"transactions"`
-	}
-	if err := c.call(ctx, &found, blockByHash, common.Hash(block), true); err != nil {
-		return nil, err
-	}
-	if found == nil {
-		return nil, c.notFound(blockByHash, block)
-	}
-	if invoice.Hash(found.Hash) != block {
-		return nil, c.contradiction("answered with block %s when asked for block %s", found.Hash, block)
-	}
-	inputs := make(map[common.Hash][]byte, len(found.Transactions))
-	for _, tx := range found.Transactions {
-		inputs[tx.Hash] = tx.Input
-	}
-	return inputs, nil
 }
 
 // isNull reports whether the result of a call, a pointer to a pointer, is null.

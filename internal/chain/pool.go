@@ -180,24 +180,25 @@ func (p *Pool) Others(than *Node) []*Node {
 
 // Healthy returns the nodes that are healthy or were never called, in the configured order.
 func (p *Pool) Healthy() []*Node {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.conf.Now()
-	return slices.DeleteFunc(slices.Clone(p.nodes), func(node *Node) bool {
-		state, _, _ := node.health.state(now)
-		return rank(state) != rankHealthy
-	})
+	return p.nodesWith(func(_ *Node, rank int, _ time.Time) bool { return rank == rankHealthy })
 }
 
 // HasHealthyOther reports whether another node is healthy or was never called.
 func (p *Pool) HasHealthyOther(than *Node) bool {
+	return slices.ContainsFunc(p.Healthy(), func(other *Node) bool { return other != than })
+}
+
+// nodesWith returns the nodes for which is returns true, in the configured order. is has the pool's lock.
+func (p *Pool) nodesWith(is func(node *Node, rank int, now time.Time) bool) (all []*Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.conf.Now()
-	return slices.ContainsFunc(p.nodes, func(other *Node) bool {
-		state, _, _ := other.health.state(now)
-		return other != than && rank(state) == rankHealthy
-	})
+	for _, node := range p.nodes {
+		if state, _, _ := node.health.state(now); is(node, rank(state), now) {
+			all = append(all, node)
+		}
+	}
+	return all
 }
 
 // PaceDelay returns how long a call of the indexer to the node would wait now to keep the node's pace.
@@ -246,11 +247,7 @@ func (p *Node) refreshHead(ctx context.Context) error {
 
 // staleNodes returns the nodes that RefreshHeads asks.
 func (p *Pool) staleNodes() []*Node {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.conf.Now()
-	return slices.DeleteFunc(slices.Clone(p.nodes), func(node *Node) bool {
-		state, _, _ := node.health.state(now)
-		return rank(state) > rankLagging || now.Sub(node.health.headAt) < HeadMaxAge
+	return p.nodesWith(func(node *Node, rank int, now time.Time) bool {
+		return rank <= rankLagging && now.Sub(node.health.headAt) >= HeadMaxAge
 	})
 }
