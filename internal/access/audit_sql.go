@@ -139,15 +139,10 @@ type AuditSources struct {
 	Heads   []Head                  // that were stored elsewhere
 }
 
-// VerifyAudit is VerifyAuditWith for a log that was never archived.
-func VerifyAudit(ctx context.Context, s *db.DB, heads ...Head) (Head, error) {
-	return VerifyAuditWith(ctx, s, AuditSources{Heads: heads})
-}
-
-// VerifyAuditWith reads the whole audit log and returns its head. It returns an *FaultError if
+// VerifyAudit reads the whole audit log and returns its head. It returns an *FaultError if
 // an entry was changed, removed or added. It verifies an archived log from its newest checkpoint, or
 // from the first archived entry if the caller passes the archived entries.
-func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, error) {
+func VerifyAudit(ctx context.Context, s *db.DB, with AuditSources) (Head, error) {
 	stored, err := NewReader(s).AuditHead(ctx)
 	if err != nil {
 		return Head{}, fmt.Errorf("verify the audit log: %w", err)

@@ -166,7 +166,7 @@ func TestAuditQuota(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		head, err := access.VerifyAudit(t.Context(), s)
+		head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{})
 		if err != nil || head.Seq != 9 {
 			t.Errorf("the log has %s, %v; want the 9 entries that were not refused", head, err)
 		}

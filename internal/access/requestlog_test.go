@@ -321,7 +321,7 @@ func appendAudit(t *testing.T, s *db.DB, n int, merchantID string) {
 func TestAuditRoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		if head, err := access.VerifyAudit(t.Context(), s); err != nil || head != (access.Head{}) {
+		if head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{}); err != nil || head != (access.Head{}) {
 			t.Errorf("an empty log: %s, %v", head, err)
 		}
 		var want []access.Entry
@@ -356,7 +356,7 @@ func TestAuditRoundTrip(t *testing.T) {
 				t.Errorf("%+v: %v (-want +got):\n%s", c.filter, err, diff)
 			}
 		}
-		if got, err := access.VerifyAudit(t.Context(), s, head, access.Head{Seq: 1, Hash: want[2].Hash}); err != nil || got != head {
+		if got, err := access.VerifyAudit(t.Context(), s, access.AuditSources{Heads: []access.Head{head, {Seq: 1, Hash: want[2].Hash}}}); err != nil || got != head {
 			t.Errorf("verified up to %s, %v; want %s", got, err, head)
 		}
 	})
@@ -374,7 +374,7 @@ func TestAuditRollsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		appendAudit(t, s, 1, "m")
-		if head, err := access.VerifyAudit(t.Context(), s); err != nil || head.Seq != 1 {
+		if head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{}); err != nil || head.Seq != 1 {
 			t.Errorf("verified up to %s, %v", head, err)
 		}
 	})
@@ -398,7 +398,7 @@ func TestConcurrentAudit(t *testing.T) {
 		}
 		group.Wait()
 		rowtest.Must(t, errors.Join(errs...))
-		if head, err := access.VerifyAudit(t.Context(), s); err != nil || head.Seq != writers*each {
+		if head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{}); err != nil || head.Seq != writers*each {
 			t.Errorf("verified up to %s, %v; want %d entries", head, err, writers*each)
 		}
 	})
@@ -444,7 +444,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 					t.Errorf("nothing refuses %s", statement)
 				}
 			}
-			if head, err := access.VerifyAudit(t.Context(), s); err != nil || head.Seq != 3 {
+			if head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{}); err != nil || head.Seq != 3 {
 				t.Errorf("verified up to %s, %v", head, err)
 			}
 		})
@@ -488,7 +488,7 @@ func TestVerifyAuditBelowTheFirst(t *testing.T) {
 					rowtest.Must(t, err)
 				}
 				rowtest.Must(t, conn.Close())
-				_, err = access.VerifyAudit(t.Context(), s)
+				_, err = access.VerifyAudit(t.Context(), s, access.AuditSources{})
 				fault := (*access.FaultError)(nil)
 				if !errors.As(err, &fault) || fault.Seq != seq || fault.Damage != access.Added {
 					t.Errorf("it says %v; want entry %d to be %s", err, seq, access.Added)
@@ -536,7 +536,7 @@ func TestVerifyAudit(t *testing.T) {
 					url := fresh(t)
 					s := dbtest.Open(t, url)
 					appendAudit(t, s, 5, "m")
-					head, err := access.VerifyAudit(t.Context(), s)
+					head, err := access.VerifyAudit(t.Context(), s, access.AuditSources{})
 					rowtest.Must(t, err)
 					conn := dbtest.SQL(t, url)
 					dropAuditTriggers(t, conn, name)
@@ -548,7 +548,7 @@ func TestVerifyAudit(t *testing.T) {
 						_, err := conn.ExecContext(t.Context(), statement)
 						rowtest.Must(t, err)
 					}
-					_, err = access.VerifyAudit(t.Context(), s, head)
+					_, err = access.VerifyAudit(t.Context(), s, access.AuditSources{Heads: []access.Head{head}})
 					fault := (*access.FaultError)(nil)
 					if !errors.As(err, &fault) || fault.Seq != c.seq || fault.Damage != c.damage {
 						t.Errorf("it says %v; want entry %d to be %s", err, c.seq, c.damage)

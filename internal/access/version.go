@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"slices"
 )
 
@@ -20,18 +19,3 @@ func NewestVersion() Version { return Versions[len(Versions)-1] }
 
 // Known reports whether the service speaks the version.
 func (v Version) Known() bool { return slices.Contains(Versions, v) }
-
-type versionKey struct{}
-
-// WithVersion returns a context that carries the version of a request.
-func WithVersion(ctx context.Context, v Version) context.Context {
-	return context.WithValue(ctx, versionKey{}, v)
-}
-
-// VersionFrom returns the version of the request, or the newest if ctx has no version.
-func VersionFrom(ctx context.Context) Version {
-	if v, ok := ctx.Value(versionKey{}).(Version); ok {
-		return v
-	}
-	return NewestVersion()
-}

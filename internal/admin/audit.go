@@ -21,7 +21,7 @@ func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archiv
 		with.Archive = readArchives(archives)
 	}
 	err = WithStore(ctx, database, func(store *db.DB) error {
-		head, err = access.VerifyAuditWith(ctx, store, with)
+		head, err = access.VerifyAudit(ctx, store, with)
 		return err
 	})
 	return head, err

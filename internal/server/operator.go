@@ -37,7 +37,7 @@ func (o operations) VerifyAudit(ctx context.Context, heads ...access.Head) (acce
 	if o.server.cfg.Keyring != nil {
 		with.Signer = o.server.cfg.Keyring
 	}
-	return access.VerifyAuditWith(ctx, o.server.store, with)
+	return access.VerifyAudit(ctx, o.server.store, with)
 }
 
 // CountMerchant implements api.Operations.

@@ -608,7 +608,7 @@ func TestAudit(t *testing.T) {
 			}
 		}
 		expect.NoDiff(t, cmp.Diff(want, got), "the log")
-		if _, err := access.VerifyAudit(t.Context(), w.db); err != nil {
+		if _, err := access.VerifyAudit(t.Context(), w.db, access.AuditSources{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -31,8 +31,7 @@ type unauthorizedError struct{ detail string }
 // Error returns the detail.
 func (e *unauthorizedError) Error() string { return e.detail }
 
-// WithPrincipal returns a handler that authenticates a request, and passes it to next with
-// its principal and its version.
+// WithPrincipal returns a handler that authenticates a request, and passes it to next with its principal.
 func (a *API) WithPrincipal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.Principal(r)
@@ -40,8 +39,8 @@ func (a *API) WithPrincipal(next http.Handler) http.Handler {
 			a.WriteError(w, r, err)
 			return
 		}
-		r, err = withVersion(w, r.WithContext(access.WithPrincipal(r.Context(), p)))
-		if err != nil {
+		r = r.WithContext(access.WithPrincipal(r.Context(), p))
+		if err := setVersion(w, r); err != nil {
 			a.WriteError(w, r, err)
 			return
 		}
