@@ -410,8 +410,8 @@ func TestFirstStartAfterInvoices(t *testing.T) {
 		tenth := f.chain.Mine(chaintest.NewTx(pays(alice, 1)))
 		f.chain.MineEmpty(10)
 		// The margin is subtracted as well.
-		f.ledger.first = time.Unix(int64(tenth.Time)+test.since, 0).Add(startMargin + test.atCreation)
-		now = time.Unix(int64(f.chain.Head().Time), 0).Add(test.atStart)
+		f.ledger.first = time.Unix(tenth.Time+test.since, 0).Add(startMargin + test.atCreation)
+		now = time.Unix(f.chain.Head().Time, 0).Add(test.atStart)
 		expect.Success(t)(f.sync(t.Context()))
 		if gap := f.ledger.cursor.Gap; gap == nil && test.want != 0 || gap != nil && gap.Next != test.want {
 			t.Errorf("%s: the gap is %+v, want it to begin with block %d", name, gap, test.want)
