@@ -90,7 +90,14 @@ func (o *order) identifiedBy(t transfer) (must, may bool) {
 		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
 	}
 	_, named := o.issued[t.amount.String()]
-	return false, named || t.amount.Cmp(o.amount()) == 0 || decided
+	return false, named || t.amount.Cmp(o.amount()) == 0 || decided || o.merchant.world.ofLost(t)
+}
+
+// ofLost reports whether a transfer was sent for a lost order. The service may take it for the rest of another one.
+func (w *world) ofLost(t transfer) bool {
+	return slices.ContainsFunc(w.allOrders(), func(o *order) bool {
+		return o.lost && slices.ContainsFunc(o.sent, func(tx *types.Transaction) bool { return tx.Hash() == t.tx.Hash() })
+	})
 }
 
 // keeps reports whether a transfer is certainly a payment of the order, and whether it was one before the order expired:
