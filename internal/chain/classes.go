@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 )
 
 // Class is the kind of work for which a node is called. If a node's calls are limited, calls of an earlier class go
@@ -52,18 +53,24 @@ func ForRoute(ctx context.Context, route string) context.Context {
 	return context.WithValue(ctx, routeKey{}, route)
 }
 
+// requestOwner is the owner of a request's calls.
+type requestOwner struct {
+	name  string
+	asked atomic.Int64 // calls by Requests.Each that the owner's budget was charged for
+}
+
 // OnBehalfOf returns a context for calls that count against the budget of an owner: the merchant of the payment,
 // invoice or refund in the request.
 func OnBehalfOf(ctx context.Context, owner string) context.Context {
-	return context.WithValue(ctx, ownerKey{}, owner)
+	return context.WithValue(ctx, ownerKey{}, &requestOwner{name: owner})
 }
 
 // ownerOf returns the owner of a request's calls, or ErrNoRoute.
-func ownerOf(ctx context.Context) (string, error) {
+func ownerOf(ctx context.Context) (*requestOwner, error) {
 	route, _ := ctx.Value(routeKey{}).(string)
-	owner, named := ctx.Value(ownerKey{}).(string)
+	owner, named := ctx.Value(ownerKey{}).(*requestOwner)
 	if route == "" || !named {
-		return "", ErrNoRoute
+		return nil, ErrNoRoute
 	}
 	return owner, nil
 }

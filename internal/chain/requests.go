@@ -88,14 +88,20 @@ func (r *Requests) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) 
 
 // Each asks all usable nodes in parallel. ask makes up to calls calls to one node, and runs concurrently. Each returns
 // nil if a node answered, and otherwise the error of the best node. The calls to all nodes count against the owner's
-// budget, but not more than a full budget.
+// budget, but not more than a full budget for all questions of a request.
 func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error {
+	owner, err := ownerOf(ctx)
+	if err != nil {
+		return err
+	}
 	nodes := r.pool.usableForRequests()
-	end, err := r.admit(ctx, min(calls*max(1, len(nodes)), max(calls, r.owners.Limit().Quota)))
+	charged := min(calls*max(1, len(nodes)), max(0, r.owners.Limit().Quota-int(owner.asked.Load())))
+	end, err := r.admit(ctx, charged)
 	if err != nil {
 		return err
 	}
 	defer end()
+	owner.asked.Add(int64(charged))
 	if len(nodes) == 0 {
 		return fmt.Errorf("%w: %w", limits.ErrBusy, ErrNoNode)
 	}
@@ -153,18 +159,18 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	claim := limits.Claim[string]{Client: owner, Weight: 1}
+	claim := limits.Claim[string]{Client: owner.name, Weight: 1}
 	if err := r.inFlight.Take(1, claim); err != nil {
 		return nil, r.refused(err)
 	}
 	end = func() { r.inFlight.Give(1, claim) }
-	if err := take(r.owners, owner, calls); err != nil {
+	if err := take(r.owners, owner.name, calls); err != nil {
 		end()
 		return nil, r.refused(err)
 	}
 	if err := take(r.all, struct{}{}, calls); err != nil {
 		for range calls {
-			r.owners.Return(owner)
+			r.owners.Return(owner.name)
 		}
 		end()
 		return nil, r.refused(err)

@@ -2,10 +2,12 @@ package chain
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -93,75 +95,165 @@ func safeNonce(chainID uint64, r invoice.RefundRecord, hash invoice.Hash, next u
 	return 0, false
 }
 
-// SafeTransaction returns the state of a hash that was recorded for a refund and may be the hash of no transaction, by all
-// nodes of the chain. through is the last final block up to which the chain is read. The hash is SafeUsed only if no
-// answer contradicts that. The error is ErrUnavailable.
-func (i *Inspector) SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through uint64) (SafeReport, error) {
-	certain := []SafeState{SafeNone, safeUnproved, SafeUsed, SafeUnknown, SafeSettling, SafeWaiting}
-	best := SafeReport{State: SafeNone}
-	var mu sync.Mutex
-	err := i.each(ctx, r.ChainKey, AccountTimeout, callsOfSafe, func(ctx context.Context, s Source, node BatchCaller) error {
-		report, err := s.safeTransaction(ctx, node, r, hash, through)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if slices.Index(certain, report.State) > slices.Index(certain, best.State) {
-			best = report
-		}
-		return nil
-	})
-	if best.State == safeUnproved {
-		best.State = SafeUnknown
-	}
-	return best, err
+// SafeAnswers is what the nodes of a chain report about a hash.
+type SafeAnswers struct {
+	Reports []SafeReport
+	Failed  bool // a node did not answer
 }
 
-// callsOfSafe is how many calls Source.safeTransaction makes.
-const callsOfSafe = 3
+// Judge returns the state of a hash by all nodes. noticed reports whether the service would have recorded the execution
+// as the refund. The hash is SafeUsed only if that is so, each node answered, and no answer contradicts.
+func (a SafeAnswers) Judge(noticed bool) SafeReport {
+	certain := []SafeState{SafeNone, safeUnproved, SafeUsed, SafeUnknown, SafeSettling, SafeWaiting}
+	best := SafeReport{State: SafeNone}
+	for _, r := range a.Reports {
+		if slices.Index(certain, r.State) > slices.Index(certain, best.State) {
+			best = r
+		}
+	}
+	if best.State == safeUnproved || best.State == SafeUsed && (a.Failed || !noticed) {
+		best.State = SafeUnknown
+	}
+	return best
+}
 
-// safeTransaction is SafeTransaction by one node.
-func (s Source) safeTransaction(ctx context.Context, node BatchCaller, r invoice.RefundRecord, hash invoice.Hash, through uint64) (SafeReport, error) {
-	var code, latest, final *hexutil.Bytes
-	from := common.Address(r.From)
-	call := map[string]any{"to": from, "data": safeNonceCall}
-	batch := []rpc.BatchElem{
-		{Method: "eth_getCode", Args: []any{from, "latest"}, Result: &code},
-		{Method: "eth_call", Args: []any{call, "latest"}, Result: &latest},
-		{Method: "eth_call", Args: []any{call, hexutil.Uint64(through)}, Result: &final},
+// SafeTransaction returns what all nodes of the chain report about a hash that was recorded for a refund and may be the
+// hash of no transaction. It is zero if none was recorded. through is the last final block up to which the chain is read,
+// zero without one; its hash is zero if it is not known. The error is ErrUnavailable.
+func (i *Inspector) SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through invoice.Header) (SafeAnswers, error) {
+	q := &safeQuestion{refund: r, hash: hash, through: through, found: make(map[uint64]safeNumber)}
+	err := i.each(ctx, r.ChainKey, AccountTimeout, 1, func(ctx context.Context, s Source, node BatchCaller) error {
+		return q.collect(q.askCode(ctx, s, node))
+	})
+	if err != nil || !q.code || hash.IsZero() {
+		return q.answers, err
 	}
-	if err := node.BatchCallContext(ctx, batch); err != nil {
+	q.answers.Reports = nil
+	err = i.each(ctx, r.ChainKey, AccountTimeout, 2, func(ctx context.Context, s Source, node BatchCaller) error {
+		return q.collect(q.askNonce(ctx, s, node))
+	})
+	return q.answers, err
+}
+
+// safeQuestion asks the nodes of a chain about a hash.
+type safeQuestion struct {
+	refund  invoice.RefundRecord
+	hash    invoice.Hash
+	through invoice.Header
+
+	mu             sync.Mutex
+	code, contract bool // a node has code of the sender, or code without a key
+	found          map[uint64]safeNumber
+	answers        SafeAnswers
+}
+
+// safeNumber is the number that a hash has in a Safe, if it has one.
+type safeNumber struct {
+	nonce uint64
+	ok    bool
+}
+
+// collect adds a node's report.
+func (q *safeQuestion) collect(report SafeReport, err error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.answers.Failed = true
+		return err
+	}
+	q.answers.Reports = append(q.answers.Reports, report)
+	return nil
+}
+
+// askCode asks a node for the sender's code. Without code, a Safe's hash is for a Safe that is not deployed yet.
+func (q *safeQuestion) askCode(ctx context.Context, s Source, node BatchCaller) (SafeReport, error) {
+	var code *hexutil.Bytes
+	if err := callNode(ctx, node, &code, "eth_getCode", common.Address(q.refund.From), "latest"); err != nil {
 		return SafeReport{}, err
-	}
-	if batch[0].Error != nil {
-		return SafeReport{}, batch[0].Error
 	}
 	if code == nil {
 		return SafeReport{}, errors.New("a node answered eth_getCode with null")
 	}
+	if len(*code) == 0 {
+		if n := q.number(s.Chain.ID, 0); n.ok {
+			return SafeReport{SafeWaiting, n.nonce}, nil
+		}
+		return SafeReport{State: SafeNone}, nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.code = true
 	if hasKey(*code) {
 		return SafeReport{State: SafeNone}, nil
 	}
-	next, ok := safeNext(batch[1].Error, latest)
-	if !ok {
+	q.contract = true
+	return SafeReport{State: SafeUnknown}, nil
+}
+
+// askNonce asks a node for the number of the Safe's next transaction, and for the one at the block through if the former
+// is not enough.
+func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller) (SafeReport, error) {
+	call := map[string]any{"to": common.Address(q.refund.From), "data": safeNonceCall}
+	var latest, final *hexutil.Bytes
+	err := callNode(ctx, node, &latest, "eth_call", call, "latest")
+	if err != nil && !isRefusedCall(err) {
+		return SafeReport{}, err
+	}
+	next, isSafe := safeNext(err, latest)
+	n := q.number(s.Chain.ID, next)
+	switch {
+	case !n.ok && !q.contract:
+		return SafeReport{State: SafeNone}, nil
+	case !n.ok || !isSafe:
 		return SafeReport{State: SafeUnknown}, nil
+	case next <= n.nonce:
+		return SafeReport{SafeWaiting, n.nonce}, nil
+	case q.through.Number == 0:
+		return SafeReport{SafeSettling, n.nonce}, nil
 	}
-	nonce, ok := safeNonce(s.Chain.ID, r, hash, next)
-	if !ok {
-		return SafeReport{State: SafeUnknown}, nil
+	at := any(hexutil.Uint64(q.through.Number))
+	if !q.through.Hash.IsZero() { // so that a node on another fork refuses (EIP-1898)
+		at = map[string]any{"blockHash": common.Hash(q.through.Hash), "requireCanonical": true}
 	}
-	report := SafeReport{SafeWaiting, nonce}
-	if next > nonce {
-		report.State = SafeSettling
-		switch next, ok := safeNext(batch[2].Error, final); {
-		case !ok:
-			report.State = safeUnproved
-		case next > nonce:
-			report.State = SafeUsed
-		}
+	err = callNode(ctx, node, &final, "eth_call", call, at)
+	if err != nil && !IsErrorAnswer(err) {
+		return SafeReport{}, err
 	}
-	return report, nil
+	switch next, ok := safeNext(err, final); {
+	case !ok:
+		return SafeReport{safeUnproved, n.nonce}, nil
+	case next > n.nonce:
+		return SafeReport{SafeUsed, n.nonce}, nil
+	}
+	return SafeReport{SafeSettling, n.nonce}, nil
+}
+
+// number returns the number of the hash in the Safe. next is the number of the Safe's next transaction.
+func (q *safeQuestion) number(chainID, next uint64) safeNumber {
+	if q.hash.IsZero() {
+		return safeNumber{}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, known := q.found[next]
+	if !known {
+		n.nonce, n.ok = safeNonce(chainID, q.refund, q.hash, next)
+		q.found[next] = n
+	}
+	return n
+}
+
+// callNode makes one call. A batch of several fails as a whole if one call is refused.
+func callNode(ctx context.Context, node BatchCaller, result any, method string, args ...any) error {
+	batch := []rpc.BatchElem{{Method: method, Args: args, Result: result}}
+	err := node.BatchCallContext(ctx, batch)
+	return cmp.Or(err, batch[0].Error)
+}
+
+// isRefusedCall reports whether a node answered that a contract cannot be called so. Many contracts revert an unknown
+// call, and some nodes report that as a failure of their own.
+func isRefusedCall(err error) bool {
+	return IsErrorAnswer(err) && (!shouldFailOver(err) || strings.Contains(strings.ToLower(err.Error()), "revert"))
 }
 
 // safeNext returns the number of a Safe's next transaction, which nonce() answered; ok is false for any other answer.

@@ -1,11 +1,14 @@
 package chain_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,6 +20,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestSafeTransactionHash compares hashes with those of go-ethereum. TestExtraSafe compares one with a Safe's.
@@ -51,102 +56,217 @@ func TestSafeTransactionHash(t *testing.T) {
 	})
 }
 
-// safeNode answers about the account of a refund's sender. The answers to nonce() are quoted, or errors.
+// safeNode is a node that answers about the account of a refund's sender. The answers to nonce() are hexadecimal; an
+// empty one is an error with the node's code and text.
 type safeNode struct {
 	code          string
 	latest, final string
-	err           error
+	refusal       refusal
+	asked         *atomic.Int64
 }
 
-const through = 5 // last final block
-
-func (n safeNode) BatchCallContext(_ context.Context, batch []rpc.BatchElem) error {
-	if n.err != nil {
-		return n.err
-	}
-	for i, elem := range batch {
-		answer := map[string]string{"eth_getCode latest": n.code, "eth_call latest": n.latest, "eth_call 0x5": n.final}[fmt.Sprint(elem.Method, " ", elem.Args[1])]
-		if answer == "" {
-			batch[i].Error = errors.New("missing trie node")
-			continue
-		}
-		if err := json.Unmarshal([]byte(`"`+answer+`"`), elem.Result); err != nil {
-			return err
-		}
-	}
-	return nil
+// refusal is a node's error answer.
+type refusal struct {
+	code int
+	text string
 }
 
-// safeNodes are the nodes of a chain.
-type safeNodes []safeNode
+func (r refusal) Error() string  { return r.text }
+func (r refusal) ErrorCode() int { return r.code }
 
-func (s safeNodes) BatchCallContext(context.Context, []rpc.BatchElem) error {
-	return errors.New("only one node was asked")
+var reverts, pruned = refusal{3, "execution reverted"}, refusal{-32000, "missing trie node"}
+
+// safeAPI holds the methods of the node's eth namespace.
+type safeAPI struct{ safeNode }
+
+// ChainId answers eth_chainId.
+func (safeAPI) ChainId() hexutil.Uint64 { return 5 }
+
+// GetCode answers eth_getCode.
+func (a safeAPI) GetCode(common.Address, string) (hexutil.Bytes, error) { return a.answer(a.code) }
+
+// Call answers eth_call.
+func (a safeAPI) Call(call struct{ To, Data string }, at any) (hexutil.Bytes, error) {
+	final := map[string]any{"blockHash": through.Hash.String(), "requireCanonical": true}
+	switch {
+	case !strings.EqualFold(call.To, merchant.String()) || call.Data != "0xaffed0e0":
+		return nil, fmt.Errorf("called %+v", call)
+	case at == "latest":
+		return a.answer(a.latest)
+	case at == "0x5" || reflect.DeepEqual(at, final):
+		return a.answer(a.final)
+	}
+	return nil, fmt.Errorf("called at %v", at)
 }
 
-func (s safeNodes) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (err error) {
-	for _, n := range s {
-		failed := ask(ctx, n)
-		if failed == nil {
-			defer func() { err = nil }()
-		}
-		err = errors.Join(err, failed)
+func (a safeAPI) answer(text string) (hexutil.Bytes, error) {
+	if a.asked != nil {
+		a.asked.Add(1)
 	}
-	return err
+	if text == "" {
+		return nil, a.refusal
+	}
+	return hexutil.Decode(text)
+}
+
+// through is the last final block that is read.
+var through = invoice.Header{Number: 5, Hash: invoice.Hash{0x55}}
+
+// inspectSafe returns an inspector with a pool of nodes, and the refund that it is asked about.
+func inspectSafe(t *testing.T, nodes ...safeNode) (*chain.Inspector, invoice.RefundRecord) {
+	t.Helper()
+	var urls []string
+	for _, n := range nodes {
+		server := rpc.NewServer()
+		expect.OK(t, server.RegisterName("eth", safeAPI{n}))
+		listener := httptest.NewServer(server)
+		t.Cleanup(listener.Close)
+		urls = append(urls, listener.URL)
+	}
+	c, usdc := inspectBase(t)
+	c.ID = 5
+	r := invoice.RefundRecord{ChainKey: c.Key, Token: usdc, From: merchant, To: payer, Amount: invoice.NewAmount(5), Tag: invoice.Hash{7}}
+	return chain.NewInspector([]chain.Source{{Chain: c, Node: checked(t, start(), urls...).Requests()}}), r
+}
+
+// safeCode is the code of a contract.
+const safeCode = "0x60806040"
+
+// nonceAnswer is what a Safe answers to nonce().
+func nonceAnswer(n uint64) string { return common.BigToHash(new(big.Int).SetUint64(n)).String() }
+
+// safeAt is a node of a Safe with the numbers of its next transactions at the newest and at the final block.
+func safeAt(latest, final uint64) safeNode {
+	return safeNode{code: safeCode, latest: nonceAnswer(latest), final: nonceAnswer(final)}
 }
 
 func TestSafeTransaction(t *testing.T) {
 	t.Parallel()
-	c, usdc := inspectBase(t)
-	r := invoice.RefundRecord{ChainKey: c.Key, Token: usdc, From: merchant, To: payer, Amount: invoice.NewAmount(5), Tag: invoice.Hash{7}}
+	_, r := inspectSafe(t, safeNode{})
 	tagged := common.FromHex(chain.TaggedTransfer(r.To, r.Amount, r.Tag))
 	signed := func(data []byte, nonce uint64) invoice.Hash {
-		return chain.SafeTransactionHash(c.ID, r.From, r.Token, data, nonce)
+		return chain.SafeTransactionHash(5, r.From, r.Token, data, nonce)
 	}
-	word := func(n uint64) string { return common.BigToHash(new(big.Int).SetUint64(n)).String() }
-	const code = "0x60806040"
-	next := func(latest, final uint64) safeNode {
-		return safeNode{code: code, latest: word(latest), final: word(final)}
-	}
+	type nodes = []safeNode
+	word, seventh, foreign, delegates := nonceAnswer, signed(tagged, 7), invoice.Hash{9}, "0xef0100"+nonceAnswer(0)[26:]
+	down := safeNode{refusal: refusal{-32603, "down"}}
 	for name, test := range map[string]struct {
 		hash  invoice.Hash
-		nodes safeNodes
+		nodes nodes
 		want  chain.SafeState
 		nonce uint64
 	}{
-		"no code":                      {signed(tagged, 7), safeNodes{{code: "0x"}}, chain.SafeNone, 0},
-		"a key that delegates":         {signed(tagged, 7), safeNodes{{code: "0xef0100" + word(0)[26:]}}, chain.SafeNone, 0},
-		"next":                         {signed(tagged, 7), safeNodes{next(7, 7)}, chain.SafeWaiting, 7},
-		"after others":                 {signed(tagged, 7), safeNodes{next(4, 4)}, chain.SafeWaiting, 7},
-		"without the tag":              {signed(tagged[:68], 7), safeNodes{next(7, 7)}, chain.SafeWaiting, 7},
-		"used just now":                {signed(tagged, 7), safeNodes{next(8, 7)}, chain.SafeSettling, 7},
-		"used":                         {signed(tagged, 7), safeNodes{next(8, 8)}, chain.SafeUsed, 7},
-		"used long ago":                {signed(tagged, 7), safeNodes{next(4103, 4103)}, chain.SafeUsed, 7},
-		"too long ago":                 {signed(tagged, 7), safeNodes{next(4104, 4104)}, chain.SafeUnknown, 0},
-		"the last of the queue":        {signed(tagged, 1030), safeNodes{next(7, 7)}, chain.SafeWaiting, 1030},
-		"beyond the queue":             {signed(tagged, 1031), safeNodes{next(7, 7)}, chain.SafeUnknown, 0},
-		"another call":                 {signed(tagged[1:], 7), safeNodes{next(7, 7)}, chain.SafeUnknown, 0},
-		"no hash":                      {invoice.Hash{}, safeNodes{next(7, 7)}, chain.SafeUnknown, 0},
-		"no Safe":                      {signed(tagged, 7), safeNodes{{code: code, latest: "0x", final: "0x"}}, chain.SafeUnknown, 0},
-		"no sensible number":           {signed(tagged, 7), safeNodes{{code: code, latest: word(1 << 40), final: word(1 << 40)}}, chain.SafeUnknown, 0},
-		"reverted":                     {signed(tagged, 7), safeNodes{{code: code}}, chain.SafeUnknown, 0},
-		"no old state":                 {signed(tagged, 7), safeNodes{{code: code, latest: word(8)}}, chain.SafeUnknown, 7},
-		"not deployed in final blocks": {signed(tagged, 7), safeNodes{{code: code, latest: word(8), final: "0x"}}, chain.SafeUnknown, 7},
-		"one node is down":             {signed(tagged, 7), safeNodes{{err: errors.New("down")}, next(8, 8)}, chain.SafeUsed, 7},
-		"one has no old state":         {signed(tagged, 7), safeNodes{next(8, 8), {code: code, latest: word(8)}}, chain.SafeUsed, 7},
-		"one knows that it waits":      {signed(tagged, 7), safeNodes{next(8, 8), next(7, 7)}, chain.SafeWaiting, 7},
-		"one knows that it is new":     {signed(tagged, 7), safeNodes{next(8, 7), next(8, 8)}, chain.SafeSettling, 7},
-		"one sees no Safe":             {signed(tagged, 7), safeNodes{next(8, 8), {code: code, latest: "0x", final: "0x"}}, chain.SafeUnknown, 0},
-		"one sees no code":             {signed(tagged, 7), safeNodes{{code: "0x"}, next(7, 7)}, chain.SafeWaiting, 7},
+		"a key":                               {foreign, nodes{{code: "0x"}}, chain.SafeNone, 0},
+		"a key, and old states are gone":      {foreign, nodes{{code: "0x", refusal: pruned}}, chain.SafeNone, 0},
+		"a key that delegates":                {foreign, nodes{{code: delegates, latest: "0x"}}, chain.SafeNone, 0},
+		"a key that delegates to a Safe":      {seventh, nodes{{code: delegates, latest: word(7)}}, chain.SafeWaiting, 7},
+		"a key that delegated to a Safe":      {seventh, nodes{{code: delegates, latest: "0x"}}, chain.SafeUnknown, 0},
+		"a Safe that is not deployed":         {seventh, nodes{{code: "0x"}}, chain.SafeWaiting, 7},
+		"next":                                {seventh, nodes{safeAt(7, 7)}, chain.SafeWaiting, 7},
+		"next, and old states are gone":       {seventh, nodes{{code: safeCode, latest: word(7), refusal: pruned}}, chain.SafeWaiting, 7},
+		"after others":                        {seventh, nodes{safeAt(4, 4)}, chain.SafeWaiting, 7},
+		"without the tag":                     {signed(tagged[:68], 7), nodes{safeAt(7, 7)}, chain.SafeWaiting, 7},
+		"used just now":                       {seventh, nodes{safeAt(8, 7)}, chain.SafeSettling, 7},
+		"used":                                {seventh, nodes{safeAt(8, 8)}, chain.SafeUsed, 7},
+		"used long ago":                       {seventh, nodes{safeAt(4103, 4103)}, chain.SafeUsed, 7},
+		"too long ago":                        {seventh, nodes{safeAt(4104, 4104)}, chain.SafeUnknown, 0},
+		"the last of the queue":               {signed(tagged, 1030), nodes{safeAt(7, 7)}, chain.SafeWaiting, 1030},
+		"beyond the queue":                    {signed(tagged, 1031), nodes{safeAt(7, 7)}, chain.SafeUnknown, 0},
+		"another call":                        {signed(tagged[1:], 7), nodes{safeAt(7, 7)}, chain.SafeUnknown, 0},
+		"no hash":                             {invoice.Hash{}, nodes{safeAt(7, 7)}, chain.SafeUnknown, 0},
+		"no Safe":                             {seventh, nodes{{code: safeCode, latest: "0x", final: "0x"}}, chain.SafeUnknown, 0},
+		"no sensible number":                  {seventh, nodes{{code: safeCode, latest: word(1 << 40), final: word(1 << 40)}}, chain.SafeUnknown, 0},
+		"reverted":                            {seventh, nodes{{code: safeCode, refusal: reverts}}, chain.SafeUnknown, 0},
+		"reverted, with another code":         {seventh, nodes{{code: safeCode, refusal: refusal{-32603, "VM Exception: revert"}}}, chain.SafeUnknown, 0},
+		"no old state":                        {seventh, nodes{{code: safeCode, latest: word(8), refusal: pruned}}, chain.SafeUnknown, 7},
+		"not deployed in final blocks":        {seventh, nodes{{code: safeCode, latest: word(8), final: "0x"}}, chain.SafeUnknown, 7},
+		"one node is down":                    {seventh, nodes{down, safeAt(8, 8)}, chain.SafeUnknown, 7},
+		"one is down, and one knows it waits": {seventh, nodes{down, safeAt(7, 7)}, chain.SafeWaiting, 7},
+		"one has no old state":                {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(8), refusal: pruned}}, chain.SafeUsed, 7},
+		"one knows that it waits":             {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(7), refusal: pruned}}, chain.SafeWaiting, 7},
+		"one knows that it is new":            {seventh, nodes{safeAt(8, 7), safeAt(8, 8)}, chain.SafeSettling, 7},
+		"one sees no Safe":                    {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: "0x", final: "0x"}}, chain.SafeUnknown, 0},
+		"one sees no code":                    {seventh, nodes{{code: "0x", latest: "0x"}, safeAt(7, 7)}, chain.SafeWaiting, 7},
 	} {
-		got, err := chain.NewInspector([]chain.Source{{Chain: c, Node: test.nodes}}).SafeTransaction(t.Context(), r, test.hash, through)
-		if want := (chain.SafeReport{State: test.want, Nonce: test.nonce}); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i, _ := inspectSafe(t, test.nodes...)
+			got, err := i.SafeTransaction(of(t, "acme"), r, test.hash, through)
+			if want := (chain.SafeReport{State: test.want, Nonce: test.nonce}); err != nil || got.Judge(true) != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		})
+	}
+	for name, nodes := range map[string]nodes{
+		"down": {down}, "no code is read": {{latest: word(7), final: word(7), refusal: pruned}},
+		"no number is read":         {{code: safeCode, refusal: refusal{-32603, "internal error"}}},
+		"too often":                 {{code: safeCode, refusal: refusal{-32005, "limit exceeded"}}},
+		"too often, for old states": {{code: safeCode, latest: word(8), refusal: refusal{-32005, "limit exceeded"}}},
+	} {
+		i, _ := inspectSafe(t, nodes...)
+		if got, err := i.SafeTransaction(of(t, "acme"), r, seventh, through); !errors.Is(err, chain.ErrUnavailable) {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	for name, nodes := range map[string]safeNodes{"down": {{err: errors.New("down")}}, "no code is read": {{latest: word(7), final: word(7)}}} {
-		if got, err := chain.NewInspector([]chain.Source{{Chain: c, Node: nodes}}).SafeTransaction(t.Context(), r, signed(tagged, 7), through); !errors.Is(err, chain.ErrUnavailable) {
-			t.Errorf("%s: %+v, %v", name, got, err)
+	for at, want := range map[invoice.Header]chain.SafeState{{}: chain.SafeSettling, {Number: 5}: chain.SafeUsed, {Number: 5, Hash: invoice.Hash{1}}: chain.SafeUnknown} {
+		i, _ := inspectSafe(t, safeAt(8, 8))
+		if got, err := i.SafeTransaction(of(t, "acme"), r, seventh, at); err != nil || got.Judge(true).State != want {
+			t.Errorf("read through %+v: %+v, %v; want %s", at, got, err, want)
+		}
+	}
+}
+
+// TestSafeJudge tests each pair of reports by two nodes, or by one and a node that fails.
+func TestSafeJudge(t *testing.T) {
+	t.Parallel()
+	const unproved = chain.SafeState("unproved")
+	rank := []chain.SafeState{chain.SafeNone, unproved, chain.SafeUsed, chain.SafeUnknown, chain.SafeSettling, chain.SafeWaiting}
+	for i, first := range rank {
+		for j, second := range rank {
+			for _, failed := range []bool{false, true} {
+				for _, noticed := range []bool{false, true} {
+					want := rank[max(i, j)]
+					if want == unproved || want == chain.SafeUsed && (failed || !noticed) {
+						want = chain.SafeUnknown
+					}
+					a := chain.SafeAnswers{Reports: []chain.SafeReport{{State: first}, {State: second}}, Failed: failed}
+					if got := a.Judge(noticed); got.State != want {
+						t.Errorf("%+v, noticed %t: %s, want %s", a, noticed, got.State, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSafeCalls has many nodes, with the budget of the defaults.
+func TestSafeCalls(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		node safeNode
+		hash invoice.Hash
+		want int64 // calls of a node
+	}{
+		"a key":                     {safeNode{code: "0x"}, invoice.Hash{9}, 1},
+		"without a hash":            {safeAt(7, 7), invoice.Hash{}, 1},
+		"a Safe's hash that waits":  {safeAt(1, 1), invoice.Hash{9}, 2},
+		"a Safe's hash that is old": {safeAt(8, 8), invoice.Hash{}, 3},
+	} {
+		for _, n := range []int{1, 5, 9} {
+			var asked atomic.Int64
+			test.node.asked = &asked
+			i, r := inspectSafe(t, slices.Repeat([]safeNode{test.node}, n)...)
+			if test.want == 3 {
+				test.hash = chain.SafeTransactionHash(5, r.From, r.Token, common.FromHex(chain.TaggedTransfer(r.To, r.Amount, r.Tag)), 7)
+			}
+			ctx := of(t, "acme")
+			if _, err := i.SafeTransaction(ctx, r, test.hash, through); err != nil || asked.Load() != test.want*int64(n) {
+				t.Errorf("%s: %d calls of %d nodes, %v; want %d of each", name, asked.Load(), n, err, test.want)
+			}
+			var exceeded *limits.ExceededError
+			if _, err := i.RefundTransaction(ctx, r, invoice.Hash{9}); errors.As(err, &exceeded) {
+				t.Errorf("%s: of %d nodes, the next question of the request is refused: %v", name, n, err)
+			}
 		}
 	}
 }

@@ -218,6 +218,13 @@ func (r RefundRecord) Fits(t Transfer) bool {
 	return r.Prepared() && r.Status == RefundPending && r.from(t) && t.To == r.To && t.Amount == r.Amount
 }
 
+// WouldBeSent reports whether a transfer with the recipient and the amount of the prepared refund would have been recorded
+// as a refund at any time since it was prepared. Left only falls while a reorg does not drop a transfer.
+func (r RefundRecord) WouldBeSent() bool {
+	return r.Prepared() && r.Status == RefundPending && r.CanceledAt.IsZero() && !r.Sent() && !r.Left.Less(r.Amount) &&
+		r.PaymentStatus == Confirmed && !r.MayReturn && !r.MayBeRefunded
+}
+
 // from reports whether a transfer moves the refund's token from its settlement address.
 func (r RefundRecord) from(t Transfer) bool {
 	return t.ChainKey == r.ChainKey && t.Token == r.Token && t.From == r.From

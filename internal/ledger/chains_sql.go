@@ -45,15 +45,16 @@ func (c *Cursor) ReadAgain(from uint64) {
 	c.Gap = &Gap{Next: from, Last: c.Indexed.Number, LastTime: c.Indexed.Time}
 }
 
-// ReadThrough returns the last final block up to which all transfers are known, or 0 if some wait to be decided.
-func (c *Cursor) ReadThrough() uint64 {
+// ReadThrough returns the last final block up to which all transfers are known, or zero if some wait to be decided. Its
+// hash is zero if it is not known.
+func (c *Cursor) ReadThrough() invoice.Header {
 	switch {
 	case c.Unread != nil || c.UnreadTx > 0:
-		return 0
-	case c.Gap != nil:
-		return min(c.Confirmed.Number, max(c.Gap.Next, 1)-1)
+		return invoice.Header{}
+	case c.Gap != nil && c.Gap.Next <= c.Confirmed.Number:
+		return invoice.Header{Number: max(c.Gap.Next, 1) - 1}
 	}
-	return c.Confirmed.Number
+	return c.Confirmed
 }
 
 // UpTo returns the part of the gap up to a block, or nil if that is empty.

@@ -338,21 +338,21 @@ func TestIntentsFollowTheChain(t *testing.T) {
 // TestReadThrough finds the block up to which no transfer is missing.
 func TestReadThrough(t *testing.T) {
 	t.Parallel()
-	final, unread := invoice.Header{Number: 9}, uint64(3)
+	final, unread := invoice.Header{Number: 9, Hash: invoice.Hash{9}}, uint64(3)
 	for name, test := range map[string]struct {
 		cursor ledger.Cursor
-		want   uint64
+		want   invoice.Header
 	}{
-		"nothing is read":       {ledger.Cursor{}, 0},
-		"all is read":           {ledger.Cursor{Confirmed: final}, 9},
-		"a gap":                 {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Next: 4, Last: 12}}, 3},
-		"a gap of newer blocks": {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Next: 11, Last: 12}}, 9},
-		"a gap of all blocks":   {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Last: 12}}, 0},
-		"payments wait":         {ledger.Cursor{Confirmed: final, Unread: &unread}, 0},
-		"an unread transaction": {ledger.Cursor{Confirmed: final, UnreadTx: 3}, 0},
+		"nothing is read":       {ledger.Cursor{}, invoice.Header{}},
+		"all is read":           {ledger.Cursor{Confirmed: final}, final},
+		"a gap":                 {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Next: 4, Last: 12}}, invoice.Header{Number: 3}},
+		"a gap of newer blocks": {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Next: 11, Last: 12}}, final},
+		"a gap of all blocks":   {ledger.Cursor{Confirmed: final, Gap: &ledger.Gap{Last: 12}}, invoice.Header{}},
+		"payments wait":         {ledger.Cursor{Confirmed: final, Unread: &unread}, invoice.Header{}},
+		"an unread transaction": {ledger.Cursor{Confirmed: final, UnreadTx: 3}, invoice.Header{}},
 	} {
 		if got := test.cursor.ReadThrough(); got != test.want {
-			t.Errorf("%s: %d, want %d", name, got, test.want)
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
 	}
 }

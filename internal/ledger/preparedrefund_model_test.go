@@ -126,7 +126,8 @@ func (m *refunding) submitSome(r *rapid.T) {
 	all, err := ledger.NewReader(m.db.store).Submissions(m.t.Context(), id)
 	m.must(err)
 	if len(all) > 0 && rapid.Bool().Draw(r, "former") {
-		_, err = m.RecordTransaction(m.as("maria"), id, rapid.SampledFrom(all).Draw(r, "submission").ID, "", hash)
+		former := rapid.SampledFrom(all).Draw(r, "submission")
+		_, err = m.RecordTransaction(m.as("maria"), id, former.ID, "", hash, former.TxHash)
 	} else {
 		_, err = m.SubmitRefund(m.as("maria"), id, "", hash, ledger.Once{})
 	}

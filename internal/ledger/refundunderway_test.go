@@ -105,7 +105,7 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 			all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 			w.must(err)
 			put := func(tx invoice.Hash) error {
-				_, err := w.RecordTransaction(w.as("maria"), record.ID, all[0].ID, w.merchant, tx)
+				_, err := w.RecordTransaction(w.as("maria"), record.ID, all[0].ID, w.merchant, tx, all[0].TxHash)
 				return err
 			}
 			w.patience()
@@ -144,7 +144,7 @@ func TestRecordedTransactionHasTime(t *testing.T) {
 		w.must(err)
 		put := func(tx invoice.Hash) {
 			t.Helper()
-			_, err := w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx)
+			_, err := w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx, invoice.Hash{7})
 			w.must(err)
 		}
 		for _, tx := range []invoice.Hash{{7}, {8}} { // the wallet replaces the first one
@@ -181,7 +181,7 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 				w.must(err)
 			}
 			fits, exceeds := w.mustPrepare(p, 400), w.mustPrepare(p, 600)
-			_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, invoice.Hash{7})
+			_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, invoice.Hash{7}, invoice.Hash{})
 			w.must(err)
 			now := at(w.seconds.Load())
 			if got := w.refund(r.ID); got.Status != end || !slices.Contains(got.Warnings(now), invoice.WarnNotMined) {
@@ -233,7 +233,7 @@ func TestAcceptedWhileDropped(t *testing.T) {
 					w.mine(w.head().Time.Unix()+1, w.send(r))
 					w.reorg(1)
 				} else {
-					_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7})
+					_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7}, invoice.Hash{})
 					w.must(err)
 				}
 				id = r.ID

@@ -85,12 +85,12 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 	return made, err
 }
 
-// RecordTransaction records the transaction of a submission. A wallet may replace it by another one,
-// unless a reorg dropped the known one, which may be mined again. A submission that was withdrawn
-// before its wallet answered is in force again, unless another one is. Each transaction may take
-// invoice.SubmissionPatience to reach the nodes. Repeating it has no effect. Errors are
-// db.ErrNotFound, and *SubmittedError while a dropped transaction is awaited.
-func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (is invoice.Submission, err error) {
+// RecordTransaction records the transaction of a submission. It may replace the transaction replaced, unless a reorg
+// dropped that, and it may be mined again. The caller has checked that a contract cannot execute the replaced one. A
+// submission that was withdrawn before its wallet answered is in force again, unless another one is. Each transaction may
+// take invoice.SubmissionPatience to reach the nodes. Repeating it has no effect. Errors are db.ErrNotFound,
+// *SubmittedError while a dropped transaction is awaited, and ErrSubmissionSent if the submission has another one.
+func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx, replaced invoice.Hash) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		was, err := c.find(submissionID)
 		if err != nil {
@@ -98,6 +98,9 @@ func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID,
 		}
 		if was.InForce() && c.refund.IsAwaited() && tx != was.TxHash {
 			return &SubmittedError{was}
+		}
+		if was.InForce() && !was.TxHash.IsZero() && was.TxHash != tx && was.TxHash != replaced {
+			return ErrSubmissionSent
 		}
 		is = was
 		is.TxHash = tx

@@ -118,16 +118,18 @@ func TestSubmitRefund(t *testing.T) {
 		w.must(err)
 
 		// The first wallet answers after all. Its transaction is kept, and the second stays in force.
-		late, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{1})
+		late, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{1}, invoice.Hash{})
 		if err != nil || late.InForce() || late.TxHash != (invoice.Hash{1}) {
 			t.Errorf("recorded late: %+v, %v", late, err)
 		}
 		_, err = w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: second.ID, MerchantID: w.merchant})
 		w.must(err)
-		revived, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{2})
+		revived, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{2}, invoice.Hash{})
 		if err != nil || !revived.InForce() {
 			t.Errorf("recorded when none is in force: %+v, %v", revived, err)
 		}
+		_, err = w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{3}, invoice.Hash{1})
+		wantErr(t, "replaced after another transaction was recorded", err, ledger.ErrSubmissionSent)
 		_, err = w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{1}})
 		wantErr(t, "another transaction is gone", err, ledger.ErrSubmissionSent)
 		w.patience()
@@ -180,7 +182,7 @@ func TestSubmitRefundOnce(t *testing.T) {
 			wantSubmitted(t, "another person with the key", err, "maria")
 		}
 
-		first, err = w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{1})
+		first, err = w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{1}, invoice.Hash{})
 		w.must(err)
 		_, err = submit(maria, invoice.Hash{}, once)
 		wantSubmitted(t, "repeated after it was sent", err, "maria")
@@ -237,7 +239,7 @@ func TestSubmitRefundOfOthers(t *testing.T) {
 				return err
 			},
 			"record": func(refund, submission, merchant string) error {
-				_, err := w.RecordTransaction(t.Context(), refund, submission, merchant, invoice.Hash{1})
+				_, err := w.RecordTransaction(t.Context(), refund, submission, merchant, invoice.Hash{1}, invoice.Hash{})
 				return err
 			},
 			"withdraw": func(refund, submission, merchant string) error {

@@ -225,10 +225,12 @@ func TestNodeRoutes(t *testing.T) {
 		"POST /checkout/{id}/authorization",
 		"POST /checkout/{id}/claim",
 		"POST /dashboard/payments/{id}/refund",
+		"POST /dashboard/refunds/{id}/submissions/{submission}/transaction",
 		"POST /dashboard/refunds/{id}/submissions/{submission}/withdraw",
 		"POST /refunds/{token}",
 		"POST /x402/settle",
 		"POST /x402/verify",
+		"PUT /api/refunds/{id}/submissions/{submissionId}",
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -52,7 +52,7 @@ type reverted struct{ error }
 func (reverted) ErrorCode() int { return 3 }
 
 // Call answers eth_call as if decimals() were the only function.
-func (a *api) Call(ctx context.Context, call struct{ To common.Address }, _ string) (hexutil.Bytes, error) {
+func (a *api) Call(ctx context.Context, call struct{ To common.Address }, _ any) (hexutil.Bytes, error) {
 	if err := a.node.enter(ctx, "eth_call"); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Nodes interface {
 	// RefundTransaction returns the state of a transaction that was to send a refund.
 	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (chain.TransactionState, error)
 	// SafeTransaction returns the state of a hash that a contract's owners may sign.
-	SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through uint64) (chain.SafeReport, error)
+	SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through invoice.Header) (chain.SafeAnswers, error)
 	// HasWaiting reports whether a transaction of an account waits to be mined.
 	HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error)
 }

@@ -24,9 +24,9 @@ type nodes struct {
 	state chain.TransactionState // of each transaction; empty if no node answers
 	waits bool
 	// safe is the state of each hash, no contract's if it is empty, for a chain that is read through the block
-	// number readThrough.
+	// readThrough.
 	safe        chain.SafeReport
-	readThrough uint64
+	readThrough invoice.Header
 }
 
 func (n *nodes) Account(context.Context, string, invoice.Address) invoice.AccountKind {
@@ -41,12 +41,12 @@ func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice
 	return n.state, nil
 }
 
-func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, _ invoice.Hash, through uint64) (chain.SafeReport, error) {
+func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, _ invoice.Hash, through invoice.Header) (chain.SafeAnswers, error) {
 	if n.state == "" {
-		return chain.SafeReport{}, chain.ErrUnavailable
+		return chain.SafeAnswers{}, chain.ErrUnavailable
 	}
 	n.readThrough = through
-	return chain.SafeReport{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}, nil
+	return chain.SafeAnswers{Reports: []chain.SafeReport{{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}}}, nil
 }
 
 func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {

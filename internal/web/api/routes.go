@@ -71,7 +71,7 @@ func (a *API) moneyRoutes() []webpage.Route {
 		a.route("POST /api/refunds/{id}/cancel", access.InvoicesWrite, a.cancelRefund),
 		a.route("POST /api/refunds/{id}/approve", access.InvoicesWrite, a.approveRefund),
 		a.route("POST /api/refunds/{id}/submissions", access.InvoicesWrite, a.submitRefund, webpage.Idempotent),
-		a.route("PUT /api/refunds/{id}/submissions/{submissionId}", access.InvoicesWrite, a.recordTransaction),
+		a.route("PUT /api/refunds/{id}/submissions/{submissionId}", access.InvoicesWrite, a.recordTransaction, webpage.CallsNodes),
 		a.route("POST /api/refunds/{id}/submissions/{submissionId}/withdraw", access.InvoicesWrite,
 			a.withdrawSubmission, webpage.Takes("checkedInWallet"), webpage.CallsNodes),
 		a.route("GET /api/claims", access.PaymentsRead, a.listClaims, webpage.Standby,

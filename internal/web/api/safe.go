@@ -11,29 +11,44 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// safeOf returns the state of a submission without a transaction on the chain, if a contract such as a Safe sends the
-// refund. A Safe that has used the number of the transaction did not transfer, unless a transfer like the refund's is
-// known as another refund.
-func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, s invoice.Submission) (chain.SafeReport, error) {
+// safeOf returns the state of a hash that was recorded for a refund, or of none, if a contract such as a Safe sends the
+// refund. A Safe that has used the number of the transaction did not transfer if that would have been recorded.
+func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) (chain.SafeReport, error) {
 	cursor, err := a.conf.Reader.Cursor(ctx, refund.ChainKey)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return chain.SafeReport{}, fmt.Errorf("read the cursor of %s: %w", refund.ChainKey, err)
 	}
-	report, err := a.conf.Nodes.SafeTransaction(ctx, refund, s.TxHash, cursor.ReadThrough())
+	answers, err := a.conf.Nodes.SafeTransaction(ctx, refund, hash, cursor.ReadThrough())
 	if err != nil {
-		return report, unanswered(err)
+		return chain.SafeReport{}, unanswered(err)
 	}
+	report := answers.Judge(true)
 	if report.State != chain.SafeUsed {
 		return report, nil
 	}
-	transferred, err := a.conf.Reader.HasTransferLike(ctx, refund, s.StartedAt)
+	transferred, err := a.conf.Reader.HasTransferLike(ctx, refund, refund.CreatedAt)
 	if err != nil {
 		return report, fmt.Errorf("look for a transfer like refund %s: %w", refund.ID, err)
 	}
-	if transferred {
-		report.State = chain.SafeUnknown
+	return answers.Judge(!transferred && refund.WouldBeSent()), nil
+}
+
+// replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It is
+// zero without a hash. The error describes what a contract can still do with the hash.
+func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Hash, error) {
+	refund, s, err := a.inForce(ctx, refundID, submissionID, merchantID)
+	if err != nil || s.TxHash.IsZero() || s.TxHash == tx {
+		return s.TxHash, err
 	}
-	return report, nil
+	safe, err := a.safeOf(chain.OnBehalfOf(ctx, refund.MerchantID), refund, s.TxHash)
+	if err == nil && safe.State == chain.SafeUnknown {
+		err = problemf(apitypes.CodeRefundSubmitted, "The account %s is a contract, and may still execute %s, which is recorded for this refund. "+
+			"Another hash would hide it. Withdraw the submission first, once you know that it is not executed.", chain.Checksum(refund.From), s.TxHash)
+	}
+	if err == nil {
+		err = refuseSafe(safe, refund.From, false)
+	}
+	return s.TxHash, err
 }
 
 // refuseSafe returns why a submission cannot be withdrawn while a contract is in a state, or nil.
@@ -63,7 +78,7 @@ func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s
 		return nil
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	safe, err := a.safeOf(ctx, refund, s)
+	safe, err := a.safeOf(ctx, refund, s.TxHash)
 	switch {
 	case err != nil || safe.State == chain.SafeNone:
 		return nil

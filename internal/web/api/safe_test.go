@@ -59,8 +59,8 @@ func TestIntegrationSafe(t *testing.T) {
 			t.Errorf("%s: the refund shows %+v", test.state, got)
 		}
 	}
-	if s.nodes.readThrough != head.Number {
-		t.Errorf("the nodes were asked about block %d, want %d", s.nodes.readThrough, head.Number)
+	if got := s.nodes.readThrough; got.Number != head.Number || got.Hash != head.Hash {
+		t.Errorf("the nodes were asked about block %+v, want %+v", got, head)
 	}
 	s.nodes.safe.State, s.nodes.state = chain.SafeUnknown, chain.Queued // the transaction that executes
 	if got := shown(first); got != nil {
@@ -68,12 +68,34 @@ func TestIntegrationSafe(t *testing.T) {
 	}
 	wantProblem(t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusConflict, "refund_submitted", "")
 
-	// Without the wallet's answer, only the person who began knows what it did.
-	s.nodes.state, s.nodes.safe = chain.Unknown, chain.SafeReport{State: chain.SafeUsed, Nonce: 8}
+	// Another hash would hide one that can still be executed.
+	record := func(want int, hash byte) {
+		t.Helper()
+		if w := do(s.handler, "PUT", first+"/submissions/"+submission.ID, `{"txHash":"`+invoice.Hash{hash}.String()+`"}`); w.Code != want {
+			t.Errorf("recorded hash %d while the known one is %s: %d, %s", hash, s.nodes.safe.State, w.Code, w.Body)
+		}
+	}
+	s.nodes.state = chain.Unknown
+	for _, s.nodes.safe.State = range []chain.SafeState{chain.SafeWaiting, chain.SafeSettling, chain.SafeUnknown} {
+		record(http.StatusConflict, 8)
+		record(http.StatusOK, 7)
+	}
+	s.nodes.state = ""
+	record(http.StatusServiceUnavailable, 8)
+	s.nodes.state = chain.Unknown
+	for _, s.nodes.safe.State = range []chain.SafeState{chain.SafeUsed, chain.SafeNone} {
+		record(http.StatusOK, 8)
+		record(http.StatusOK, 7)
+	}
+
+	// Without the wallet's answer, the person who began declares that it will not be executed, at once.
+	s.nodes.safe = chain.SafeReport{State: chain.SafeUsed, Nonce: 8}
 	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", withdraw, ""), http.StatusOK)
 	s.nodes.safe.State = chain.SafeUnknown
 	own := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", first+"/submissions", `{}`), http.StatusCreated).Submission
-	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", first+"/submissions/"+own.ID+"/withdraw", ""), http.StatusOK)
+	withdraw = first + "/submissions/" + own.ID + "/withdraw"
+	wantProblem(t, do(s.handler, "POST", withdraw, ""), http.StatusConflict, "refund_submitted", "")
+	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusOK)
 
 	// The transfer of a second refund is taken for the first one.
 	second := refund()
@@ -98,4 +120,72 @@ func TestIntegrationSafe(t *testing.T) {
 	wantProblem(t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusConflict, "refund_submitted", "") // too early
 	at.Add(int64(invoice.SubmissionPatience / time.Second))
 	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusOK)
+}
+
+// moved stores the transfer of an amount from the settlement address, in a block of its own. It returns the block's hash.
+func (s integration) moved(t *testing.T, number uint64, parent invoice.Hash, to invoice.Address, amount uint64) invoice.Hash {
+	t.Helper()
+	block := invoice.Header{Number: number, Hash: invoice.Hash{0x80, byte(number)}, Parent: parent, Time: invoice.Unix(now + int64(number))}
+	base, _ := chain.Lookup("base")
+	from, err := chain.ParseAddress(address)
+	must(t, err)
+	s.observe(t, block, invoice.Transfer{
+		ChainKey: "base", TxHash: invoice.Hash{0x70, byte(number)}, Token: base.Tokens[0].Address, Currency: "USDC", From: from, To: to,
+		Position: invoice.Position{BlockNumber: number, BlockHash: block.Hash, BlockTime: block.Time}, Amount: invoice.NewAmount(amount),
+	})
+	return block.Hash
+}
+
+// TestIntegrationSafeExecutedUnnoticed has a Safe execute refunds in a way that records no transfer like the refund. A
+// number that it has used proves that it did not execute them only if that would have been recorded.
+func TestIntegrationSafeExecutedUnnoticed(t *testing.T) {
+	other := invoice.Address{19: 0xcc}
+	for name, execute := range map[string]func(s integration, prepare func(body string) string, begin func(refund, body string) string, head invoice.Header) (submission string){
+		"less is left": func(s integration, prepare func(string) string, begin func(_, _ string) string, head invoice.Header) string {
+			submission := begin(prepare(`{"amount":"4000000"}`), `{"txHash":"`+invoice.Hash{7}.String()+`"}`)
+			s.moved(t, 103, s.moved(t, 102, head.Hash, invoice.Address{0xbb}, 1_500_000), invoice.Address{0xbb}, 4_000_000)
+			return submission
+		},
+		"canceled": func(s integration, prepare func(string) string, begin func(_, _ string) string, head invoice.Header) string {
+			refund := prepare(`{"amount":"4000000","to":"` + other.String() + `"}`)
+			submission := begin(refund, `{}`)
+			decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw?checkedInWallet=true", ""), http.StatusOK)
+			decode[apitypes.RefundResponse](t, do(s.handler, "POST", refund+"/cancel", ""), http.StatusOK)
+			decode[apitypes.SubmissionResponse](t, do(s.handler, "PUT", submission, `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusOK)
+			s.moved(t, 102, head.Hash, other, 4_000_000)
+			return submission
+		},
+		"announced late": func(s integration, prepare func(string) string, begin func(_, _ string) string, head invoice.Header) string {
+			prepare(`{"amount":"1000000"}`)
+			second := prepare(`{"amount":"1000000"}`)
+			s.moved(t, 102, head.Hash, invoice.Address{0xbb}, 1_000_000)
+			return begin(second, `{"txHash":"`+invoice.Hash{7}.String()+`"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := new(atomic.Int64)
+			at.Store(now)
+			s := newIntegrationAt(t, dbtest.Open(t, dbtest.SQLite(t)), func() time.Time { return time.Unix(at.Load(), 0) })
+			payment, head := s.confirmedPayment(t)
+			s.nodes.state, s.nodes.safe = chain.Unknown, chain.SafeReport{State: chain.SafeUnknown, Nonce: 8}
+			prepare := func(body string) string {
+				at.Add(60)
+				return "/api/refunds/" + decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", body), http.StatusCreated).Refund.ID
+			}
+			begin := func(refund, body string) string {
+				at.Add(60)
+				return refund + "/submissions/" + decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", body), http.StatusCreated).Submission.ID
+			}
+			submission := execute(s, prepare, begin, head)
+			s.nodes.safe.State = chain.SafeUsed
+			at.Add(3600)
+			wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
+			refund, _, _ := strings.Cut(submission, "/submissions/")
+			got := decode[apitypes.RefundResponse](t, do(s.handler, "GET", refund+"?include=safe", ""), http.StatusOK)
+			if len(got.Submissions) == 0 || got.Submissions[0].Safe == nil || got.Submissions[0].Safe.State != apitypes.SafeUnknown {
+				t.Errorf("the refund shows %+v", got.Submissions)
+			}
+			decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw?checkedInWallet=true", ""), http.StatusOK)
+		})
+	}
 }

@@ -21,7 +21,7 @@ import (
 // errors.
 type Submissions interface {
 	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once ledger.Once) (invoice.Submission, error)
-	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
+	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx, replaced invoice.Hash) (invoice.Submission, error)
 	WithdrawSubmission(ctx context.Context, req ledger.Withdrawal) (invoice.Submission, error)
 	SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error
 }
@@ -69,7 +69,12 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.conf.Ledger.RecordTransaction(r.Context(), id, r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID, tx)
+	submission, merchant := r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID
+	replaced, err := a.replaceable(r.Context(), id, submission, merchant, tx)
+	if err != nil {
+		return err
+	}
+	s, err := a.conf.Ledger.RecordTransaction(r.Context(), id, submission, merchant, tx, replaced)
 	if err != nil {
 		return fmt.Errorf("record transaction: %w", err)
 	}
@@ -104,40 +109,48 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 // A person may answer for a contract that the nodes know too little about. The error describes what they found, or that
 // no node answers.
 func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
-	refund, err := a.conf.Reader.RefundRecord(ctx, asked.RefundID)
-	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
-		return err // nil for another merchant's refund: WithdrawSubmission refuses it
-	}
-	all, err := a.conf.Reader.Submissions(ctx, refund.ID)
-	if err != nil {
-		return fmt.Errorf("read submissions: %w", err)
-	}
-	i := slices.IndexFunc(all, func(s invoice.Submission) bool { return s.ID == asked.SubmissionID && s.InForce() })
-	if i < 0 {
-		return nil
+	refund, submission, err := a.inForce(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID)
+	if err != nil || submission.ID == "" {
+		return err
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	submission := all[i]
-	if asked.Gone = submission.TxHash; asked.Gone == refund.Transfer.TxHash {
-		refund.To = refund.Transfer.To // its recipient when it was in a block
-	}
-	if asked.Gone.IsZero() {
-		err := a.checkNoneWaits(ctx, refund)
-		if err != nil || submission.KeyID == access.FromContext(ctx).KeyID {
+	if asked.Gone = submission.TxHash; asked.Gone.IsZero() {
+		if err := a.checkNoneWaits(ctx, refund); err != nil {
 			return err
 		}
+	} else if asked.Gone == refund.Transfer.TxHash {
+		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
-	safe, err := a.safeOf(ctx, refund, submission)
+	safe, err := a.safeOf(ctx, refund, asked.Gone)
 	if err != nil {
 		return err
 	}
 	asked.Failed = safe.State == chain.SafeUsed
 	if !asked.Gone.IsZero() && safe.MayBeTransaction() {
-		if asked.Failed, err = a.hasFailed(ctx, *asked, refund); err != nil {
+		failed, err := a.hasFailed(ctx, *asked, refund)
+		if err != nil {
 			return err
 		}
+		asked.Failed = failed && safe.State == chain.SafeNone // a contract can repeat it
 	}
 	return refuseSafe(safe, refund.From, asked.CheckedInWallet)
+}
+
+// inForce returns a refund and its submission with an id. The submission is zero unless it is in force, and the refund is
+// the merchant's if merchantID is set; the ledger refuses such requests.
+func (a *API) inForce(ctx context.Context, refundID, submissionID, merchantID string) (refund invoice.RefundRecord, s invoice.Submission, err error) {
+	refund, err = a.conf.Reader.RefundRecord(ctx, refundID)
+	if err != nil || merchantID != "" && refund.MerchantID != merchantID {
+		return refund, s, err
+	}
+	all, err := a.conf.Reader.Submissions(ctx, refund.ID)
+	if err != nil {
+		return refund, s, fmt.Errorf("read submissions: %w", err)
+	}
+	if i := slices.IndexFunc(all, func(s invoice.Submission) bool { return s.ID == submissionID && s.InForce() }); i >= 0 {
+		s = all[i]
+	}
+	return refund, s, nil
 }
 
 // checkNoneWaits returns an error if a transaction of a refund's sender waits to be mined, or no node answers.

@@ -21,7 +21,7 @@ func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash,
 	return invoice.Submission{}, b.fail(ctx)
 }
 
-func (b *backend) RecordTransaction(ctx context.Context, _, _, _ string, _ invoice.Hash) (invoice.Submission, error) {
+func (b *backend) RecordTransaction(ctx context.Context, _, _, _ string, _, _ invoice.Hash) (invoice.Submission, error) {
 	return invoice.Submission{}, b.fail(ctx)
 }
 

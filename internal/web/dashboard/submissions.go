@@ -21,7 +21,7 @@ func (d *Dashboard) submissionRoutes() []webpage.Route {
 	return []webpage.Route{
 		d.route("GET /dashboard/refunds/{id}/wallet", access.PaymentsRead, d.refundWallet),
 		d.route("POST "+path, access.InvoicesWrite, d.submitRefund),
-		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction),
+		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction, webpage.CallsNodes),
 		d.route("POST "+path+"/{submission}/withdraw", access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
 	}
 }
@@ -41,6 +41,12 @@ func (s submissionRow) Nonce() string {
 		return ""
 	}
 	return strconv.FormatInt(*s.Safe.Nonce, 10)
+}
+
+// Declarable reports whether a person may be asked to declare that the submission is not executed: if that is not known, or
+// could not be read again after a request was refused.
+func (s submissionRow) Declarable(refused string) bool {
+	return s.Safe == nil && refused != "" || s.Safe != nil && s.Safe.State == apitypes.SafeUnknown
 }
 
 // submissions returns the submission that is in force, or nil, and those that were withdrawn.
@@ -162,7 +168,7 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 	}
 	if refused != "" {
 		var include []string
-		if act == withdrawal {
+		if method == http.MethodPut || act == withdrawal {
 			include = []string{"safe"}
 		}
 		return d.showRefund(w, r, http.StatusConflict, refused, include...)

@@ -159,8 +159,9 @@ async function follow(): Promise<void> {
   }
 }
 
-// typed reports whether a form of the page contains typed text.
-const typed = () => [...document.querySelectorAll<HTMLInputElement>("main input:not([type=hidden])")].some((input) => input.value !== "");
+// typed reports whether a form of the page contains typed text, or a ticked box.
+const typed = () => [...document.querySelectorAll<HTMLInputElement>("main input:not([type=hidden])")].some(
+  (input) => input.type === "checkbox" ? input.checked : input.value !== "");
 
 const sent = unrecorded.load(id);
 if (sent) {

