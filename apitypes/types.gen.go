@@ -3415,7 +3415,7 @@ type SubmissionResponse struct {
 type SubmissionSafe struct {
 	// State `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.
 	// `settling`: the Safe used its number, in a block that is not final or not read. `used`: it used the number for
-	// another transaction, so this submission can be withdrawn. `unknown`: check in the wallet.
+	// another transaction, and all nodes and the recorded transfers prove that. `unknown`: check in the wallet.
 	State SubmissionSafeState `json:"state"`
 
 	// Nonce Number of the transaction in the Safe. Absent if it is not known.
@@ -3424,7 +3424,7 @@ type SubmissionSafe struct {
 
 // SubmissionSafeState `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.
 // `settling`: the Safe used its number, in a block that is not final or not read. `used`: it used the number for
-// another transaction, so this submission can be withdrawn. `unknown`: check in the wallet.
+// another transaction, and all nodes and the recorded transfers prove that. `unknown`: check in the wallet.
 type SubmissionSafeState string
 
 // SubmitAuthorizationRequest A transfer that the payer has signed (EIP-3009).
