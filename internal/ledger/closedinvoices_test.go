@@ -411,26 +411,48 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 }
 
 // TestImportOfRefundedDeposit creates a lost invoice again that was paid at its deposit address. The refund of its
-// payment names it and goes to another account. Its address is known as one of the merchant only with the invoice.
+// payment names it and goes to another account, which has paid, too. The recovery knows the deposit address as one of
+// the merchant only with the invoice, and may have read the refund before it knew that address at all.
 func TestImportOfRefundedDeposit(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		w.create(amount(2_000_000))
-		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
-		w.lose(lost)
-		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
-			return ledger.InsertLostAddresses(t.Context(), tx, w.chainKey, map[invoice.Address]invoice.Hash{lost.DepositAddress: lost.CommitmentID})
-		}))
-		begun := w.head().Number + 1
-		paid := w.deposit(lost, 1_000_000)
-		for _, transfer := range []invoice.Transfer{paid, w.refundOf(paid, 400_000)} {
-			w.mine(w.head().Time.Unix()+1, transfer)
+		for _, late := range []bool{false, true} {
+			w := w.db.world(t)
+			other := w.create(amount(2_000_000))
+			lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+			w.lose(lost)
+			w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+			watch := func() {
+				w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
+					return ledger.InsertLostAddresses(t.Context(), tx, w.chainKey, map[invoice.Address]invoice.Hash{lost.DepositAddress: lost.CommitmentID})
+				}))
+			}
+			if !late {
+				watch()
+			}
+			begun := w.head().Number + 1
+			paid, received := w.deposit(lost, 1_000_000), w.payFor(other, 500_000)
+			back := w.refundOf(paid, 400_000)
+			received.From = back.To
+			for _, transfer := range []invoice.Transfer{paid, received, back} {
+				w.mine(w.head().Time.Unix()+1, transfer)
+			}
+			w.final()
+			read := func() { w.fill(begun, w.head(), w.blocks[len(w.blocks)-3:]...) }
+			if late {
+				watch()
+				w.must(w.ReadAgain(t.Context(), w.chainKey, begun))
+				read()
+			}
+			w.Service = w.service()
+			expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
+			read()
+			w.mine(w.head().Time.Unix() + 1)
+			w.final()
+			w.wantPaidAndRefunded("imported", lost.ID, 400_000)
+			if got := w.invoice(other.ID).AmountRefunded; !got.IsZero() {
+				t.Errorf("known late %v: %s of another payment was refunded", late, got)
+			}
 		}
-		w.final()
-		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
-		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
-		w.mine(w.head().Time.Unix() + 1)
-		w.final()
-		w.wantPaidAndRefunded("imported", lost.ID, 400_000)
 	})
 }
 

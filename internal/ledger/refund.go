@@ -33,7 +33,7 @@ func (ch *Changes) storeOutgoing(e *entry) {
 	case ch.chain.isAboveUnread(e.Position), ch.namesUndecided(e):
 		ch.effects.deferred = append(ch.effects.deferred, e.Transfer)
 		return
-	case ch.mayRefund(e):
+	case ch.mayRefund(e) && !ch.namesLost(e):
 		ch.storeRefund(e)
 	}
 	ch.endAwait(e)
