@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"image"
+	"image/color"
 	"image/png"
 	"mime/multipart"
 	"net/http"
@@ -126,11 +127,15 @@ func (p *person) upload(path, field string, file []byte) answer {
 	return p.visit(http.MethodPost, path, form.FormDataContentType(), body.String())
 }
 
-// newLogo returns an image.
+// newLogo returns an image of an awning.
 func newLogo(t *testing.T) []byte {
 	t.Helper()
 	var logo bytes.Buffer
-	expect.OK(t, png.Encode(&logo, image.NewGray(image.Rect(0, 0, 64, 32))))
+	drawn := image.NewPaletted(image.Rect(0, 0, 64, 32), color.Palette{color.RGBA{0xb3, 0x4a, 0x2e, 0xff}, color.RGBA{0xf7, 0xe8, 0xd0, 0xff}})
+	for i := range drawn.Pix {
+		drawn.Pix[i] = uint8(i / 8 % 2)
+	}
+	expect.OK(t, png.Encode(&logo, drawn))
 	return logo.Bytes()
 }
 
