@@ -178,12 +178,15 @@ func TestBrokenAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := attemptAt(t, raw(t, c.answer))
+			o := attemptAt(t, raw(t, c.answer)+"/hush")
 			wantOutcome(t, o, webhooks.Pending, c.code, c.err)
-			if len(o.Attempt.Error) > webhooks.MaxError {
-				t.Errorf("an error of %d bytes", len(o.Attempt.Error))
+			if text := o.Attempt.Error; len(text) > webhooks.MaxError || strings.Contains(text, "hush") {
+				t.Errorf("an error of %d bytes: %s", len(text), text)
 			}
 		})
+	}
+	if o := attemptAt(t, "://hush"); !strings.HasPrefix(o.Attempt.Error, "the webhook URL cannot be read") || strings.Contains(o.Attempt.Error, "hush") {
+		t.Errorf("an unreadable URL: %s", o.Attempt.Error)
 	}
 }
 

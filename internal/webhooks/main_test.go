@@ -195,6 +195,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 // request is a request that a receiver got.
 type request struct {
 	method string
+	from   string // address
 	header http.Header
 	body   []byte
 }
@@ -215,7 +216,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 			t.Errorf("receiver: %v", err)
 		}
 		r.mu.Lock()
-		r.got = append(r.got, request{req.Method, req.Header.Clone(), body})
+		r.got = append(r.got, request{req.Method, req.RemoteAddr, req.Header.Clone(), body})
 		r.mu.Unlock()
 		answer(w, req)
 	}))

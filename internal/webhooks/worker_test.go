@@ -56,14 +56,14 @@ func TestDelivers(t *testing.T) {
 	})
 }
 
-// TestRetries checks that a retry has the id and body of the first attempt, and is signed with its time and the secret
-// of that time.
+// TestRetries checks that a retry has the id and body of the first attempt, is signed with its time and the secret
+// of that time, and uses the connection again.
 func TestRetries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var calls atomic.Int32
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {
-				w.WriteHeader(http.StatusInternalServerError)
+				http.Error(w, "later", http.StatusInternalServerError)
 			}
 		})
 		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
@@ -88,6 +88,9 @@ func TestRetries(t *testing.T) {
 		got := r.requests()
 		if len(got) != 2 {
 			t.Fatalf("received %d requests, want 2", len(got))
+		}
+		if got[0].from != got[1].from {
+			t.Error("the retry opened a connection")
 		}
 		if !bytes.Equal(got[0].body, got[1].body) {
 			t.Errorf("the bodies differ: %q and %q", got[0].body, got[1].body)
@@ -153,6 +156,74 @@ func TestDeadlinePassed(t *testing.T) {
 	}
 	if o := got["dlv_dead_000000"]; o.Status != webhooks.Failed || o.Attempt == nil || o.Attempt.Number != 1 {
 		t.Errorf("never tried, to a receiver that does not: %+v", o)
+	}
+}
+
+// failingExpiry is a store with a FailOverdueDeliveries that returns an error until it is repaired.
+type failingExpiry struct {
+	*recorder
+	asked    chan struct{}
+	repaired atomic.Bool
+}
+
+func (f *failingExpiry) FailOverdueDeliveries(ctx context.Context, r webhooks.OverdueRequest) (map[string]int, bool, error) {
+	if f.repaired.Load() {
+		return f.recorder.FailOverdueDeliveries(ctx, r)
+	}
+	select {
+	case f.asked <- struct{}{}:
+	default:
+	}
+	return nil, false, errors.New("disk full")
+}
+
+// TestFailsOverdueDeliveries checks that the worker fails deliveries that it cannot attempt for a day, and that others
+// do not wait until it can. It logs one line for each merchant, with a count, for these failures and for attempts.
+func TestFailsOverdueDeliveries(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	long := epoch.Add(-2 * webhooks.RetryWindow)
+	none := dbtest.Schedule(t, s, "none", 0, 2, long.UnixMilli())
+	paused := dbtest.Schedule(t, s, "paused", 0, 3, long.UnixMilli())
+	dbtest.Schedule(t, s, "busy", 0, 4, epoch.UnixMilli()-4)
+	expect.OK(t, webhooks.SaveBreaker(t.Context(), s, "paused", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1, Since: long, Until: epoch.Add(time.Hour)}))
+	w := newWorld(t, s, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}).URL)
+	var log logtest.Buffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	found := w.Endpoints
+	w.Endpoints = func(ctx context.Context, ids []string) (map[string]webhooks.Endpoint, error) {
+		all, err := found(ctx, ids)
+		delete(all, "none")
+		return all, err
+	}
+	store := &failingExpiry{recorder: w.store, asked: make(chan struct{}, 1)}
+	w.Store = store
+	w.start(t)
+	receive(t, store.asked, "a request to fail deliveries")
+	for range 4 {
+		if o := w.outcome(t); o.Delivery.MerchantID != "busy" || o.Status != webhooks.Pending {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	store.repaired.Store(true)
+	failed := func(e webhooks.Event) bool { return recordOf(t, s, e.ID).Status == webhooks.Failed }
+	began := time.Now()
+	for now := epoch; !failed(none[1]) || !failed(paused[2]); now = now.Add(time.Second) {
+		if w.advance(now); time.Since(began) > patience {
+			t.Fatalf("deliveries wait; it logged\n%s", log.String())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	expect.OK(t, w.stop())
+	for _, want := range []string{
+		`reason="the merchant has had no endpoint for 24 hours" merchant=none deliveries=2`, `reason="their deadlines passed while the endpoint was left alone" merchant=paused deliveries=3`,
+		"attempts=1 ", "attempts=3 ", "expiry of webhook deliveries failed",
+	} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("not one line %q; it logged\n%s", want, log.String())
+		}
 	}
 }
 
@@ -313,6 +384,43 @@ func TestEndpointAnswers410(t *testing.T) {
 		if o := w.outcome(t); o.Status != webhooks.Delivered || o.Attempt.Started.Before(epoch.Add(48*time.Minute)) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
+	}
+}
+
+// TestLanes checks that retries do not wait for first attempts, and first attempts not for retries.
+func TestLanes(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	arrived, next, end := make(chan string, 3), make(chan struct{}), make(chan struct{})
+	defer close(end)
+	var failed atomic.Bool
+	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+		if !failed.Swap(true) {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		id := req.Header.Get("X-Service-Delivery")
+		arrived <- id
+		select {
+		case <-map[string]chan struct{}{"dlv_b_000000": next}[id]:
+		case <-end:
+		}
+	})
+	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
+	w := newWorld(t, s, r.URL)
+	w.Limits = webhooks.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
+	w.start(t)
+	due := w.outcome(t).NextDue
+	dbtest.Schedule(t, s, "b", 0, 1, epoch.UnixMilli()-1)
+	dbtest.Schedule(t, s, "c", 0, 1, epoch.UnixMilli())
+	w.advance(epoch)
+	for _, step := range []struct {
+		want string
+		then func()
+	}{{"dlv_b_000000", func() { w.advance(due) }}, {"dlv_a_000000", func() { close(next) }}, {"dlv_c_000000", func() {}}} {
+		if got := receive(t, arrived, step.want); got != step.want {
+			t.Fatalf("%s is sent, want %s", got, step.want)
+		}
+		step.then()
 	}
 }
 
