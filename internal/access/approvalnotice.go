@@ -9,9 +9,9 @@ import (
 
 // Limits of mails about requests for approval.
 const (
-	// ApprovalNoticePause is the time between two notices of a merchant. Each covers all open requests.
+	// ApprovalNoticePause is the time between two mails to a person, and until one that failed is tried again.
 	ApprovalNoticePause = 10 * time.Minute
-	// MaxNotified bounds the people whom a notice reaches.
+	// MaxNotified bounds the people who are mailed about a request.
 	MaxNotified = 2 * MaxApprovers
 )
 
@@ -19,26 +19,21 @@ const (
 type ApprovalNotice struct {
 	Person     Person
 	MerchantID string
-	Merchant   string // its name, or its id
-	ApprovalID string // the oldest request
-	Requests   int    // how many there are
+	Merchant   string   // its name, or its id
+	Approvals  []string // ids of the requests, the oldest first
 }
 
-// TakeApprovalNotices returns the notices of one merchant that has new requests for approval, once: the caller mails them.
-// It returns none if no merchant has new ones, or people were mailed less than ApprovalNoticePause ago.
-func (m *SessionManager) TakeApprovalNotices(ctx context.Context) (notices []ApprovalNotice, err error) {
+// TakeApprovalNotice returns the next mail that is due. No replica takes another one to the person within
+// ApprovalNoticePause, and the same is due again then until EndApprovalNotice. The error is db.ErrNotFound without one.
+func (m *SessionManager) TakeApprovalNotice(ctx context.Context) (n ApprovalNotice, err error) {
 	now := m.now()
-	due, err := noticeDue(ctx, m.cfg.Store, now)
-	if err != nil || len(due) == 0 {
-		return nil, err
+	if n, err = dueNotice(ctx, m.cfg.Store, now); err != nil {
+		return n, err
 	}
-	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		notices = nil
-		taken, err := takeNotice(ctx, tx, due[0], now)
-		if err == nil && taken {
-			notices, err = approvalNotices(ctx, tx, due[0], now)
-		}
-		return err
-	})
-	return notices, err
+	return n, m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return takeNotice(ctx, tx, n.Person.ID, now) })
+}
+
+// EndApprovalNotice records that a mail was sent, or can never be.
+func (m *SessionManager) EndApprovalNotice(ctx context.Context, n ApprovalNotice) error {
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return deleteNotices(ctx, tx, n) })
 }

@@ -7,35 +7,74 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// noticeDue returns the merchant with new requests for approval whose people were mailed longest ago, if that is
-// ApprovalNoticePause ago.
-func noticeDue(ctx context.Context, q db.Querier, now time.Time) ([]string, error) {
-	return db.QueryAll(ctx, q, db.ScanID, `SELECT merchant_id FROM approval_policies p WHERE people > 0 AND mailed_at <= $1 AND EXISTS
-		(SELECT 1 FROM approvals a WHERE a.merchant_id = p.merchant_id AND `+isOpen+` AND expires_at > $2 AND mailed = 0) ORDER BY mailed_at, merchant_id LIMIT 1`,
-		now.Add(-ApprovalNoticePause).Unix(), now.Unix())
+// noticeDue is a condition on a person who was not mailed since the time $2. A stamp after $3 is of a clock that was set back.
+const noticeDue = "(noticed_at <= $2 OR noticed_at > $3)"
+
+// noticeBounds are the values of noticeDue at a time.
+func noticeBounds(now time.Time) (since, until int64) {
+	return now.Add(-ApprovalNoticePause).Unix(), now.Add(ApprovalNoticePause).Unix()
 }
 
-// takeNotice stores that people are mailed about all open requests of a merchant. It reports false if another replica has
-// just done so.
-func takeNotice(ctx context.Context, tx *db.Tx, merchantID string, now time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, "UPDATE approval_policies SET mailed_at = $2 WHERE merchant_id = $1 AND mailed_at <= $3", merchantID, now.Unix(), now.Add(-ApprovalNoticePause).Unix())
-	if err != nil || n == 0 {
-		return false, err
-	}
-	_, err = tx.Exec(ctx, "UPDATE approvals SET mailed = 1 WHERE merchant_id = $1 AND mailed = 0 AND "+isOpen, merchantID)
-	return true, err
+// insertNotices has people who may approve a request be mailed about it.
+func insertNotices(ctx context.Context, tx *db.Tx, a Approval) error {
+	_, err := tx.Exec(ctx, "INSERT INTO approval_notices (approval_id, person_id) SELECT $3, person_id FROM api_keys WHERE merchant_id = $2 AND "+mayApproveAt("$1")+
+		" ORDER BY id LIMIT $4 ON CONFLICT DO NOTHING", a.RequestedAt.Unix(), a.MerchantID, a.ID, MaxNotified)
+	return err
 }
 
-// approvalNotices returns the notices about the requests of a merchant that are not approved yet.
-func approvalNotices(ctx context.Context, tx *db.Tx, merchantID string, now time.Time) ([]ApprovalNotice, error) {
-	return db.QueryAll(ctx, tx, func(row db.Scanner) (n ApprovalNotice, err error) {
-		n.MerchantID = merchantID
-		err = row.Scan(&n.Person.ID, &n.Person.Email, &n.Person.Name, &n.Person.Language, &n.Merchant, &n.ApprovalID, &n.Requests)
+// dueNotice returns the mail to the person who was mailed longest ago, about all requests of a merchant that lack the
+// person's vote, or ErrNotFound.
+func dueNotice(ctx context.Context, q db.Querier, now time.Time) (due ApprovalNotice, err error) {
+	since, until := noticeBounds(now)
+	found, err := db.QueryAll(ctx, q, func(row db.Scanner) (n ApprovalNotice, err error) {
+		n.Approvals = make([]string, 1)
+		err = row.Scan(&n.Person.ID, &n.Person.Email, &n.Person.Name, &n.Person.Language, &n.MerchantID, &n.Merchant, &n.Approvals[0])
 		return n, err
-	}, `SELECT person.id, person.email, person.name, person.language, coalesce((SELECT p.name FROM merchant_profiles p WHERE p.merchant_id = $2), $2),
-			min(approvals.id), count(*)
-		FROM (SELECT person_id FROM api_keys WHERE merchant_id = $2 AND `+mayApproveAt("$1")+` ORDER BY id LIMIT $3) AS member
-		JOIN people person ON person.id = member.person_id JOIN approvals ON approvals.merchant_id = $2
-		WHERE `+stateAt+` = 'requested' AND NOT EXISTS (SELECT 1 FROM approval_votes v WHERE v.approval_id = approvals.id AND v.person_id = person.id)
-		GROUP BY person.id, person.email, person.name, person.language ORDER BY person.id`, now.Unix(), merchantID, MaxNotified)
+	}, `SELECT person.id, person.email, person.name, person.language, approvals.merchant_id,
+			coalesce((SELECT p.name FROM merchant_profiles p WHERE p.merchant_id = approvals.merchant_id), approvals.merchant_id), approvals.id
+		FROM approval_notices n JOIN approvals ON approvals.id = n.approval_id JOIN people person ON person.id = n.person_id
+		WHERE `+noticeDue+" AND "+stateAt+` = 'requested'
+			AND EXISTS (SELECT 1 FROM approval_policies p WHERE p.merchant_id = approvals.merchant_id AND p.people > 0)
+			AND EXISTS (SELECT 1 FROM api_keys k WHERE k.person_id = person.id AND k.merchant_id = approvals.merchant_id AND `+mayApproveAt("$1")+`)
+			AND NOT EXISTS (SELECT 1 FROM approval_votes v WHERE v.approval_id = approvals.id AND v.person_id = person.id)
+		ORDER BY noticed_at, person.id, approvals.merchant_id, approvals.id LIMIT $4`, now.Unix(), since, until, MaxApprovals)
+	if err != nil {
+		return due, err
+	}
+	if len(found) == 0 {
+		return due, db.ErrNotFound
+	}
+	due = found[0]
+	for _, n := range found[1:] {
+		if n.Person.ID == due.Person.ID && n.MerchantID == due.MerchantID {
+			due.Approvals = append(due.Approvals, n.Approvals...)
+		}
+	}
+	return due, nil
+}
+
+// takeNotice stores that a person is being mailed. It returns ErrNotFound if another replica has just done so.
+func takeNotice(ctx context.Context, tx *db.Tx, personID string, now time.Time) error {
+	since, until := noticeBounds(now)
+	n, err := tx.Exec(ctx, "UPDATE people SET noticed_at = $4 WHERE id = $1 AND "+noticeDue, personID, since, until, now.Unix())
+	if err == nil && n == 0 {
+		err = db.ErrNotFound
+	}
+	return err
+}
+
+// deleteNotices forgets a mail.
+func deleteNotices(ctx context.Context, tx *db.Tx, n ApprovalNotice) error {
+	for _, id := range n.Approvals {
+		if _, err := tx.Exec(ctx, "DELETE FROM approval_notices WHERE approval_id = $1 AND person_id = $2", id, n.Person.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endNotices forgets the mails about a request that has ended.
+func endNotices(ctx context.Context, tx *db.Tx, approvalID string) error {
+	_, err := tx.Exec(ctx, "DELETE FROM approval_notices WHERE approval_id = $1", approvalID)
+	return err
 }

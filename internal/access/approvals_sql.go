@@ -91,8 +91,11 @@ func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind Approv
 // expireApprovals stores which requests of the merchant of a new one have expired, so that they can be made again, and
 // returns how many are open, and how many of them the same person or key made.
 func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int, err error) {
-	if _, err := tx.Exec(ctx, "UPDATE approvals SET state = 'expired' WHERE merchant_id = $1 AND "+isOpen+" AND expires_at <= $2", a.MerchantID, a.RequestedAt.Unix()); err != nil {
-		return 0, 0, err
+	expired := "merchant_id = $1 AND " + isOpen + " AND expires_at <= $2"
+	for _, statement := range []string{"DELETE FROM approval_notices WHERE approval_id IN (SELECT id FROM approvals WHERE " + expired + ")", "UPDATE approvals SET state = 'expired' WHERE " + expired} {
+		if _, err := tx.Exec(ctx, statement, a.MerchantID, a.RequestedAt.Unix()); err != nil {
+			return 0, 0, err
+		}
 	}
 	_, err = db.QueryRow(ctx, tx, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&open, &own) },
 		"SELECT count(*), count(CASE WHEN requested_by = $2 THEN 1 END) FROM approvals WHERE merchant_id = $1 AND "+isOpen, a.MerchantID, a.RequestedBy)
@@ -106,8 +109,10 @@ func InsertApproval(ctx context.Context, tx *db.Tx, a Approval) error {
 
 // refuseApproval stores that a person refuses a request.
 func refuseApproval(ctx context.Context, tx *db.Tx, id string) error {
-	_, err := tx.Exec(ctx, "UPDATE approvals SET state = 'refused' WHERE id = $1", id)
-	return err
+	if _, err := tx.Exec(ctx, "UPDATE approvals SET state = 'refused' WHERE id = $1", id); err != nil {
+		return err
+	}
+	return endNotices(ctx, tx, id)
 }
 
 // useApproval stores that the action of an open request is made, and reports whether enough people approve it. Their
@@ -118,7 +123,9 @@ func useApproval(ctx context.Context, tx *db.Tx, a Approval, now time.Time) (boo
 	if err != nil || len(voters) < a.Needed {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1", a.ID, now.Unix())
+	if _, err = tx.Exec(ctx, "UPDATE approvals SET used_at = $2 WHERE id = $1", a.ID, now.Unix()); err == nil {
+		err = endNotices(ctx, tx, a.ID)
+	}
 	return true, err
 }
 

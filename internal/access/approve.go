@@ -44,6 +44,9 @@ func (m *SessionManager) RequestApproval(ctx context.Context, err error) error {
 		if err := InsertApproval(ctx, tx, a); err != nil {
 			return err
 		}
+		if err := insertNotices(ctx, tx, a); err != nil {
+			return err
+		}
 		return AppendAudit(ctx, tx, m.approvalEntry(ctx, ActionApprovalRequest, a))
 	})
 	if err == nil {

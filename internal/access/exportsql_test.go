@@ -4,4 +4,5 @@ package access
 var (
 	CountActiveKeys = countActiveKeys
 	SessionVisits   = sessionVisits
+	CountNotices    = "SELECT count(*) FROM approval_notices"
 )

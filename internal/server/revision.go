@@ -229,6 +229,10 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 		group.Go(s.runWorker(ctx, s.worker.Run))
 		group.Go(func() error { return s.runMailer(ctx) })
 		group.Go(func() error { return s.runDirect(ctx) })
+		group.Go(func() error {
+			s.board.NotifyApprovers(ctx)
+			return nil
+		})
 		group.Go(func() error { return s.runScreening(ctx) })
 	}
 	s.startMaintenance(ctx, group)

@@ -1802,7 +1802,9 @@ CREATE TABLE people (
     -- Unix seconds
     created_at BIGINT NOT NULL,
     -- language of the pages that the person last signed in on, or chose, such as de; empty before
-    language   TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(language) <= 20)
+    language   TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(language) <= 20),
+    -- when the person was last to be mailed about requests for approval, Unix seconds; 0 before
+    noticed_at BIGINT NOT NULL DEFAULT 0
 );
 
 -- Keys of the API and the dashboard.
@@ -1949,9 +1951,7 @@ CREATE TABLE approval_policies (
     -- 1: they must approve changes of default and allowed addresses
     addresses     BIGINT NOT NULL CHECK (addresses IN (0, 1)),
     -- 1: they must approve keys and invitations with scopes that write
-    keys          BIGINT NOT NULL CHECK (keys IN (0, 1)),
-    -- when people were last mailed about requests, Unix seconds; 0 before
-    mailed_at     BIGINT NOT NULL DEFAULT 0
+    keys          BIGINT NOT NULL CHECK (keys IN (0, 1))
 );
 
 -- Requests that several people approve an action.
@@ -1977,9 +1977,7 @@ CREATE TABLE approvals (
     -- until when it can be approved and used, Unix seconds
     expires_at   BIGINT NOT NULL CHECK (expires_at > requested_at),
     -- when the action was made, Unix seconds; null if it was not
-    used_at      BIGINT CHECK (used_at IS NULL OR state = 'requested' AND used_at < expires_at),
-    -- 1: the people who may approve were mailed about it
-    mailed       BIGINT NOT NULL DEFAULT 0 CHECK (mailed IN (0, 1))
+    used_at      BIGINT CHECK (used_at IS NULL OR state = 'requested' AND used_at < expires_at)
 );
 -- An action has one open request.
 CREATE UNIQUE INDEX approvals_open ON approvals (merchant_id, kind, subject_hash)
@@ -1997,6 +1995,15 @@ CREATE TABLE approval_votes (
     approves    BIGINT NOT NULL CHECK (approves IN (0, 1)),
     -- Unix seconds
     at          BIGINT NOT NULL,
+    PRIMARY KEY (approval_id, person_id)
+);
+
+-- People who are to be mailed about open requests for approval.
+CREATE TABLE approval_notices (
+    -- the request
+    approval_id TEXT COLLATE "C" NOT NULL REFERENCES approvals (id) ON DELETE CASCADE,
+    -- who may approve
+    person_id   TEXT COLLATE "C" NOT NULL REFERENCES people (id),
     PRIMARY KEY (approval_id, person_id)
 );
 

@@ -2,40 +2,56 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"time"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/mailer"
 )
 
-// noticeInterval is how often new requests for approval are looked for. People of one merchant are mailed each time.
+// noticeInterval is how often new requests for approval are looked for.
 const noticeInterval = 10 * time.Second
 
-// notifyApprovers mails people about requests for approval until ctx ends. The mails wait with those that sign in.
-func (d *Dashboard) notifyApprovers(ctx context.Context) {
-	for clock.Sleep(ctx, noticeInterval, nil) {
-		notices, err := d.cfg.Sessions.TakeApprovalNotices(ctx)
-		for i := 0; i < len(notices) && err == nil; i++ {
-			err = d.queueNotice(notices[i])
-		}
-		if err != nil && ctx.Err() == nil {
-			d.cfg.Logger.ErrorContext(ctx, "e-mails about requests for approval failed", "err", err)
+// NotifyApprovers mails people about requests for approval until ctx ends, one at a time. So these mails take no places
+// of mails that sign in. A mail that was sent when the process ends unexpectedly is sent again.
+func (d *Dashboard) NotifyApprovers(ctx context.Context) {
+	for d.cfg.Mail != nil && clock.Sleep(ctx, noticeInterval, nil) {
+		for ctx.Err() == nil {
+			err := d.notifyApprover(context.WithoutCancel(ctx))
+			if errors.Is(err, db.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				d.cfg.Logger.ErrorContext(ctx, "notices of requests for approval failed, will retry", "err", err)
+				break
+			}
 		}
 	}
 }
 
-// queueNotice queues the mail of a notice, unless too many were sent to the person.
-func (d *Dashboard) queueNotice(n access.ApprovalNotice) error {
-	if !d.mails.people.Take(mailed{toApprove, n.Person.Email}).OK {
-		return nil
+// notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the limit of a day, is due
+// again later. The error is db.ErrNotFound without one.
+func (d *Dashboard) notifyApprover(ctx context.Context) error {
+	n, err := d.cfg.Sessions.TakeApprovalNotice(ctx)
+	to := mailed{toApprove, n.Person.Email}
+	if err != nil || !d.mails.days.Take(to).OK {
+		return err
 	}
 	page := pathApprovals
-	if n.Requests == 1 {
-		page = id(pathApprovals, n.ApprovalID)
+	if len(n.Approvals) == 1 {
+		page = id(pathApprovals, n.Approvals[0])
 	}
 	v := &visit{text: texts().Named(n.Person.Language)} // English without a language
-	return d.cfg.Mail.Queue(func(ctx context.Context) error {
-		return d.mail(ctx, v, n.Person.Email, "mail.approve", page+"?"+url.Values{"merchantId": {n.MerchantID}}.Encode(), map[string]any{"Merchant": n.Merchant})
-	})
+	err = d.mail(ctx, v, n.Person.Email, "mail.approve", page+"?"+url.Values{"merchantId": {n.MerchantID}}.Encode(), map[string]any{"Merchant": n.Merchant})
+	switch {
+	case errors.As(err, new(*mailer.RefusedError)):
+		d.cfg.Logger.ErrorContext(ctx, "e-mail about requests for approval failed, given up", "err", err)
+	case err != nil:
+		d.mails.days.Return(to)
+		d.cfg.Logger.WarnContext(ctx, "e-mail about requests for approval failed, will retry", "err", err)
+		return nil
+	}
+	return d.cfg.Sessions.EndApprovalNotice(ctx, n)
 }

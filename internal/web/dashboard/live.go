@@ -293,14 +293,9 @@ func (l *liveStreams) close() {
 
 // Run sends changes to open pages until ctx ends.
 func (d *Dashboard) Run(ctx context.Context) {
-	var workers sync.WaitGroup
 	if d.live != nil {
-		workers.Go(func() { d.live.run(ctx) })
+		d.live.run(ctx)
 	}
-	if d.cfg.Mail != nil {
-		workers.Go(func() { d.notifyApprovers(ctx) })
-	}
-	workers.Wait()
 }
 
 // changes answers with a stream that sends a message when the open page may have changed.

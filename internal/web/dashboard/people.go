@@ -20,7 +20,7 @@ import (
 // Limits of mails that the dashboard sends.
 const (
 	MailWindow            = 10 * time.Minute
-	MailsOfPerson         = 3  // of one kind to one address, in MailWindow
+	MailsOfPerson         = 3  // of one kind to one address, in MailWindow; about approvals 1 in access.ApprovalNoticePause
 	MailsOfClient         = 20 // that one client network asks for, in MailWindow
 	MailDay               = 24 * time.Hour
 	MailsOfPersonADay     = 20  // of one kind to one address, in MailDay, except those of the person's own session
@@ -36,7 +36,7 @@ const (
 	toSignIn  mailKind = "sign-in" // that anybody can ask for
 	toConfirm mailKind = "confirm" // in a session of the person
 	toJoin    mailKind = "join"
-	toApprove mailKind = "approve" // about requests of all merchants
+	toApprove mailKind = "approve" // about requests for approval of all merchants
 )
 
 // mailed is an address that gets mails of a kind.
