@@ -390,4 +390,7 @@ func TestLimitsOfPeople(t *testing.T) {
 			t.Errorf("invitation %d: %v", n+1, err)
 		}
 	}
+	if _, _, err := w.Invite(t.Context(), operator, access.Invitation{Email: "p0@example.com", Name: "P", MerchantID: "acme", Scopes: access.Read}); err != nil {
+		t.Errorf("a repeated invitation: %v", err)
+	}
 }

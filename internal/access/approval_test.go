@@ -302,6 +302,16 @@ func TestGuardOfPolicy(t *testing.T) {
 				t.Errorf("another invitation of the address, %+v: %v", other, err)
 			}
 		}
+		other := w.person("acme", access.Admin)
+		if again, _, err = b.Invite(ctx, other.Principal(), invited); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.keys.Revoke(ctx, access.Open(), other.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.Invite(ctx, owner, invited); !isGuarded(err) {
+			t.Errorf("an invitation that ended with its maker's key: %v", err)
+		}
 		if err := b.Uninvite(ctx, owner, "acme", again.ID); err != nil {
 			t.Fatal(err)
 		}

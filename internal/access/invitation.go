@@ -86,13 +86,17 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		if err != nil {
 			return err
 		}
+		until, repeats, err := i.repeats(ctx, tx, open)
+		if err != nil {
+			return err
+		}
 		var used []Entry
-		if at := slices.IndexFunc(open, i.repeats); at >= 0 {
-			i.ExpiresAt = earlier(i.ExpiresAt, open[at].ExpiresAt)
+		if repeats {
+			i.ExpiresAt = earlier(i.ExpiresAt, until)
 		} else if used, err = WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{Email: i.Email, Name: i.Name, Scopes: i.Scopes.String()}, Scopes: i.Scopes}); err != nil {
 			return err
 		}
-		if len(open) >= MaxInvitations {
+		if open = slices.DeleteFunc(open, func(o Invitation) bool { return o.Email == i.Email }); len(open) >= MaxInvitations {
 			return ErrTooManyInvitations
 		}
 		if err := uninvite(ctx, tx, i.MerchantID, i.Email, now); err != nil {
@@ -105,10 +109,19 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 	})
 }
 
-// repeats reports whether an invitation is the same as an open one. It needs no other approval, since the mail of the first
-// one may not have come, and does not last longer.
-func (i Invitation) repeats(open Invitation) bool {
-	return i.Email == open.Email && i.Name == open.Name && i.Scopes == open.Scopes
+// repeats reports whether an invitation is the same as an open one that can still be accepted, and until when. Then it
+// needs no other approval, since the mail of the first one may not have come, and does not last longer.
+func (i Invitation) repeats(ctx context.Context, tx *db.Tx, open []Invitation) (until time.Time, same bool, err error) {
+	for _, o := range open {
+		if i.Email == o.Email && i.Name == o.Name && i.Scopes == o.Scopes {
+			_, err := still(ctx, tx, Principal{KeyID: o.KeyID, ParentKeys: o.ParentKeys}, i.CreatedAt)
+			if isEnd(err) {
+				return until, false, nil
+			}
+			return o.ExpiresAt, err == nil, err
+		}
+	}
+	return until, false, nil
 }
 
 // earlier returns the earlier of two times.
