@@ -38,8 +38,7 @@ func RememberedChain(ctx context.Context, c Config, chainKey string) (known Know
 	return known, err
 }
 
-// WithStopped is WithStore while no service runs on a SQLite database. Replicas that use a PostgreSQL database stop their
-// work once the configuration was changed.
+// WithStopped is WithStore while no service runs on a SQLite database. Replicas that use a PostgreSQL database may run.
 func WithStopped(ctx context.Context, database string, do func(*db.DB) error) (err error) {
 	unlock, err := db.LockService(database)
 	if err != nil {

@@ -270,7 +270,8 @@ const startMargin = 24 * time.Hour
 // start begins a new chain at the finalized height. Blocks above it are read next. Blocks below it become a gap, which
 // begins at the configured block or when the first invoice was created: invoices can be older than the first answer of
 // a node. The service's clock may have been moved since, or differ from the chain's. So that time is the older of what
-// the invoice holds and what is counted back from the chain's time, with a margin. A node without a tagged block is an error: reading from block 0 would take years.
+// the invoice holds and what is counted back from the chain's time, with a margin. A node without a tagged block is an
+// error: reading from block 0 would take years.
 func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) error {
 	if tag := ix.cfg.Chain.Finality.Tag; tag != "" && t.tagged.Hash.IsZero() {
 		return n.wrap(fmt.Errorf("%s knows no %s block yet, so where to begin on chain %s is open; wait until it is synced, or set a finality in blocks: %w",
