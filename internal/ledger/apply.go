@@ -237,7 +237,7 @@ func (ch *Changes) staysWithout(e *entry, p *invoice.Payment) bool {
 }
 
 // isUsed reports whether a stored payment without an invoice, which moves the same money as before,
-// is used for something that excludes an invoice. A refund in a lost past does not, of an undecided payment there: it
+// is used for something that excludes an invoice. A refund of a lost past does not, of an undecided payment there: it
 // refunds the invoice that was imported since.
 func (ch *Changes) isUsed(e *entry, paymentID string) bool {
 	was, known := ch.payment(paymentID)
@@ -246,7 +246,14 @@ func (ch *Changes) isUsed(e *entry, paymentID string) bool {
 	if !used || !refunded || !ch.isUndecided(paymentID) || !ch.lostPast.has(was.BlockNumber) {
 		return used
 	}
-	refunds := slices.DeleteFunc(ch.refundsOf(paymentID), func(r invoice.Refund) bool { return !isActive(r) })
-	later := slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return !ch.lostPast.has(r.BlockNumber) })
-	return later || len(refunds) == 0
+	restored := make(map[string]bool)
+	for _, r := range ch.recordsOf(paymentID) {
+		restored[r.ID] = r.Reason == LostRefundReason
+		if !restored[r.ID] && !r.Reserved().IsZero() && !ch.lostPast.has(r.Transfer.BlockNumber) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(ch.refundsOf(paymentID), func(r invoice.Refund) bool {
+		return isActive(r) && !restored[r.PreparedID] && !ch.lostPast.has(r.BlockNumber)
+	})
 }

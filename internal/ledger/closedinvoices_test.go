@@ -456,6 +456,38 @@ func TestImportOfRefundedDeposit(t *testing.T) {
 	})
 }
 
+// TestRefundAfterImport creates a lost invoice again. The refund of its payment was prepared in the lost past, and is in
+// a block after it, or in none because of a reorg, when the payment gets its invoice.
+func TestRefundAfterImport(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, d *database) {
+		for _, dropped := range []bool{false, true} {
+			w := d.world(t)
+			w.create(amount(2_000_000))
+			lost := w.lostInvoice(nil)
+			w.lose(lost)
+			paid := w.pay(lost.TransferAmount)
+			w.mine(w.head().Time.Unix()+1, paid)
+			read := w.blocks[len(w.blocks)-1]
+			w.final()
+			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+			expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
+			w.mine(w.head().Time.Unix()+1, w.refundOf(paid, number(paid.Amount)))
+			if dropped {
+				w.reorg(1)
+				w.fill(read.Number, read.Header, read)
+				if got := w.payment(paid).InvoiceID; got != lost.ID {
+					t.Errorf("the payment with a dropped refund belongs to %q", got)
+				}
+				continue
+			}
+			w.final()
+			w.fill(read.Number, read.Header, read)
+			w.wantPaidAndRefunded("imported", lost.ID, number(lost.TransferAmount))
+		}
+	})
+}
+
 // TestImportOfPaymentBetweenMerchants creates a lost invoice again, whose account the recovery did not know. A merchant
 // had received money from that account, and paid the invoice with as much. The recovery read that as a refund.
 func TestImportOfPaymentBetweenMerchants(t *testing.T) {
