@@ -488,6 +488,33 @@ func TestRefundAfterImport(t *testing.T) {
 	})
 }
 
+// TestImportAfterReorg creates a lost invoice again that was paid in a block which replaced a block of the backup.
+func TestImportAfterReorg(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		at := func() int64 { return w.head().Time.Unix() + 1 }
+		w.mine(at())
+		kept := w.head()
+		w.mine(at())
+		w.mine(at())
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		w.reorg(2)
+		w.mine(at(), w.pay(lost.TransferAmount))
+		w.mine(at())
+		w.mine(at())
+		w.final()
+		if from, err := ledger.RecoveredFrom(t.Context(), w.db.store); err != nil || from[w.chainKey] != kept.Number+1 {
+			t.Errorf("the lost past begins with %v, %v; want the first replaced block, %d", from, err, kept.Number+1)
+		}
+		w.Service = w.service()
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
+		w.readGap()
+		w.wantPaidAndRefunded("imported", lost.ID, 0)
+	})
+}
+
 // TestImportOfPaymentBetweenMerchants creates a lost invoice again, whose account the recovery did not know. A merchant
 // had received money from that account, and paid the invoice with as much. The recovery read that as a refund.
 func TestImportOfPaymentBetweenMerchants(t *testing.T) {

@@ -178,7 +178,7 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 }
 
 // RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
-// not read. It undoes the attributions that had not taken effect.
+// not read. Blocks that have replaced blocks of the backup are added once they are read. It undoes the attributions that had not taken effect.
 func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
 	for _, statement := range []string{
 		"DELETE FROM recovery_chains",
@@ -195,6 +195,12 @@ func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
 // read.
 func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
 	_, err := tx.Exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
+	return err
+}
+
+// lowerRecoveredFrom records that a recovery reads a chain from a block on, if it begins above it.
+func lowerRecoveredFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
+	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET from_block = $2 WHERE chain_key = $1 AND from_block > $2", chainKey, int64(from))
 	return err
 }
 

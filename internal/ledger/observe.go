@@ -38,7 +38,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 			}
 			headers[i], last = b.Header, b.Header
 		}
-		if err := storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
+		if err := s.storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
 			return err
 		}
 		stored, err := s.storeBlocks(ctx, tx, out, s.scope(chainKey, cur), blocks)
@@ -56,8 +56,8 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 // storeHeaders stores the headers of blocks that are read above a height. If blocks were rolled back,
 // it compares the headers with theirs: the newest equal one proves that all below it are equal. Those
 // above were replaced, and invoices that were created when they were known can be paid by the blocks
-// that replace them.
-func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
+// that replace them. To a recovery, those belong to the lost past.
+func (s *Service) storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
 	known, err := Headers(ctx, tx, chainKey, height+1, math.MaxInt64)
 	if err != nil {
 		return err
@@ -75,6 +75,11 @@ func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64
 		}
 		if err := LowerFromBlocks(ctx, tx, chainKey, same); err != nil {
 			return err
+		}
+		if s.conf.Recovery {
+			if err := lowerRecoveredFrom(ctx, tx, chainKey, same+1); err != nil {
+				return err
+			}
 		}
 		if err := DeleteHeaders(ctx, tx, chainKey, 0, same); err != nil {
 			return err

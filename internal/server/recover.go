@@ -217,8 +217,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}
-	from, err := s.recoverFrom(ctx)
-	if err != nil {
+	if err := s.recoverFrom(ctx); err != nil {
 		return err
 	}
 	watched := make(map[string]int) // lost addresses by chain
@@ -226,7 +225,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 		if err := s.readToHeads(ctx, o.Patience); err != nil {
 			return err
 		}
-		if more, err := s.watchLost(ctx, from, watched); !more || err != nil {
+		if more, err := s.watchLost(ctx, watched); !more || err != nil {
 			return err
 		}
 		s.closePools()
@@ -237,38 +236,42 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	return s.readToHeads(ctx, o.Patience)
 }
 
-// recoverFrom returns the first block of each chain that the recovery reads. For a chain that the
+// recoverFrom finds the first block of each chain that the recovery reads. For a chain that the
 // backup had never read, the database has no such block: it is read from startBlock on, even if an
 // earlier recovery has read only newer blocks. Without startBlock, that is an error.
-func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
+func (s *Server) recoverFrom(ctx context.Context) error {
 	from, err := ledger.RecoveredFrom(ctx, s.store)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, c := range s.cfg.Chains {
 		if _, known := from[c.Key]; known {
 			continue
 		}
 		if c.StartBlock == nil {
-			return nil, fmt.Errorf("the backup was made before the service first read %s, so it does not say in which blocks the lost invoices are. "+
+			return fmt.Errorf("the backup was made before the service first read %s, so it does not say in which blocks the lost invoices are. "+
 				"Set startBlock of this chain in the configuration to a block before its first invoice, such as the one that deployed the registry, and run this again. "+
 				"If the service never used the chain, name its newest block", c.Key)
 		}
 		from[c.Key] = max(*c.StartBlock, 1) // block 0 holds no transactions
 		if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
-			return nil, fmt.Errorf("read %s again: %w", c.Key, err)
+			return fmt.Errorf("read %s again: %w", c.Key, err)
 		}
 		err := s.store.Update(ctx, func(tx *db.Tx) error { return ledger.RecoverChainFrom(ctx, tx, c.Key, from[c.Key]) })
 		if err != nil {
-			return nil, fmt.Errorf("record where the recovery begins to read %s: %w", c.Key, err)
+			return fmt.Errorf("record where the recovery begins to read %s: %w", c.Key, err)
 		}
 	}
-	return from, nil
+	return nil
 }
 
 // watchLost watches the addresses of lost invoices, and schedules the chains with newly found ones to
 // be read again. It reports whether there is such a chain.
-func (s *Server) watchLost(ctx context.Context, from map[string]uint64, watched map[string]int) (more bool, err error) {
+func (s *Server) watchLost(ctx context.Context, watched map[string]int) (more bool, err error) {
+	from, err := ledger.RecoveredFrom(ctx, s.store)
+	if err != nil {
+		return false, err
+	}
 	for _, c := range s.cfg.Chains {
 		n, err := s.settle.WatchLost(ctx, c.Key)
 		if err != nil {

@@ -2385,7 +2385,7 @@ INSERT INTO recovery (id, state, reason, since) VALUES (1, 'normal', '', 0);
 CREATE TABLE recovery_chains (
     -- the chain
     chain_key     TEXT NOT NULL PRIMARY KEY CHECK (chain_key <> ''),
-    -- the first block that the backup had not read
+    -- the first block that the backup had not read, or that has replaced one of its blocks
     from_block    BIGINT NOT NULL CHECK (from_block >= 0),
     -- the newest block at its end; null while it is in progress
     through_block BIGINT CHECK (through_block >= 0)
