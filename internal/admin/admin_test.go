@@ -129,9 +129,12 @@ func look(t *testing.T, c admin.Config) admin.Status {
 var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason", "FailingSince", "LastError", "LastErrorAt")
 
 func TestLook(t *testing.T) {
-	c, _ := world(t)
+	c, service := world(t)
+	expect.Success(t)(service.Rescan(t.Context(), "house", 2))
+	expect.OK(t, service.Halt(t.Context(), "house", "somebody must look"))
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Quorum: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
+		Halted: "somebody must look", Backfill: &admin.Progress{From: 2, To: 3, Next: 2},
 		Providers: []admin.Provider{{State: chain.StateOK, Health: apitypes.NodeOK, Head: 5}, {State: chain.StateBackoff, Health: apitypes.NodePaused}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "quorum"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {

@@ -517,3 +517,26 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 		t.Errorf("the log of requests has %+v, %v", logged, err)
 	}
 }
+
+// TestServeMoved continues on PostgreSQL with a database that was moved there, and accepts a cursor from before.
+func TestServeMoved(t *testing.T) {
+	t.Parallel()
+	chain, _ := scripted(t, "house", 5)
+	from, to := dbtest.Migrated(t), dbtest.Postgres(t)
+	config := Config{Database: from, Chains: []Chain{chain}, Merchants: Merchants{AcceptAll: true}}
+	r := startServer(t, config)
+	create(t, r.url, "house")
+	var before struct{ NextCursor string }
+	unmarshal(t, ask(t, http.MethodGet, r.url+"/api/events?merchantId=m&after=start", "").body, &before)
+	r.stop()
+	expect.OK(t, <-r.ended)
+	expect.Success(t)(db.Move(t.Context(), from, to, time.Now(), func(db.MovedTable) {}))
+	config.Database = to
+	r = startServer(t, config)
+	if a := ask(t, http.MethodGet, r.url+"/api/events?merchantId=m&after="+before.NextCursor, ""); a.status != http.StatusOK || before.NextCursor == "" {
+		t.Errorf("the cursor %q of before: %d %s", before.NextCursor, a.status, a.body)
+	}
+	if a := create(t, r.url, "house"); a.status != http.StatusCreated {
+		t.Errorf("a create: %d %s", a.status, a.body)
+	}
+}

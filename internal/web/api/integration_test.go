@@ -283,6 +283,19 @@ func confirm(ctx context.Context, service *ledger.Service, line invoice.Header) 
 	return err
 }
 
+// TestIntegrationNotices stores notices with texts as long as they may be, of characters of four bytes, and one twice.
+func TestIntegrationNotices(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
+		longest := strings.Repeat("\U0001f600", api.MaxNoticeText/4)
+		for _, body := range []string{goodNotice, goodNotice, strings.NewReplacer("tr_1", longest, "transfers.created", longest, "0xabc", longest).Replace(goodNotice)} {
+			if w := notify(s.handler, body); w.Code != http.StatusOK {
+				t.Errorf("%s: answered %d %s", body, w.Code, w.Body)
+			}
+		}
+	})
+}
+
 // TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in drafts.
 func TestIntegrationCollection(t *testing.T) {
 	store := dbtest.Open(t, dbtest.SQLite(t))

@@ -35,7 +35,7 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (webhooks.View, erro
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
 		v.ChangedAt, v.Breaker = time.Unix(now, 0), webhooks.Breaker{State: webhooks.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999), Failing: time.Unix(now-60, 0), Failed: time.Unix(now-1, 0), Error: "answered 503"}
 		v.Secrets = []webhooks.SecretRow{
-			{Version: 3, State: webhooks.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: webhooks.SecretActive, CreatedAt: invoice.Unix(now - 1)},
+			{Version: 3, State: webhooks.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: webhooks.SecretActive, CreatedAt: invoice.Unix(now - 1), ReplacedAt: invoice.Unix(now - 1)},
 			{Version: 1, State: webhooks.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
 		}
 	case "bean":
@@ -116,7 +116,7 @@ var acme = apitypes.Webhook{
 	FailingSince: now - 60, LastError: "answered 503", LastErrorAt: now - 1,
 	OptionalEvents: []apitypes.EventType{apitypes.EventPaymentUnattributed},
 	Secrets: []apitypes.WebhookSecret{
-		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
+		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1, ReplacedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
 	},
 }
 
