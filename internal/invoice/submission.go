@@ -23,6 +23,8 @@ type Submission struct {
 	// seen at a node.
 	Scheduled time.Time
 	TxHash    Hash // zero while it is not known
+	// SignedHash is the TxHash before, if a reorg dropped the transaction TxHash: a contract's owners may have signed it.
+	SignedHash Hash
 
 	WithdrawnBy string    // name of the key that withdrew it; empty while it is in force
 	WithdrawnAt time.Time // zero while it is in force
@@ -31,8 +33,16 @@ type Submission struct {
 // InForce reports whether the submission has not been withdrawn.
 func (s Submission) InForce() bool { return s.WithdrawnAt.IsZero() }
 
+// Signed returns the hash that the wallet answered, or zero.
+func (s Submission) Signed() Hash {
+	if !s.SignedHash.IsZero() {
+		return s.SignedHash
+	}
+	return s.TxHash
+}
+
 // Withdraw returns the submission as withdrawn by the key with an id and a name. failed is set if its transaction was
-// mined without effect. scheduled is the time by the schedule's clock. ok is false if a transaction may still be sent:
+// mined without effect, or can no longer be executed. scheduled is the time by the schedule's clock. ok is false if a transaction may still be sent:
 // SubmissionPatience must be over by both clocks.
 func (s Submission) Withdraw(keyID, by string, failed bool, now, scheduled time.Time) (withdrawn Submission, ok bool) {
 	atOnce := failed || s.TxHash.IsZero() && s.KeyID == keyID

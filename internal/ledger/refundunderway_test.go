@@ -104,6 +104,9 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 			record, _ := w.storedRefund(transfer)
 			all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 			w.must(err)
+			if signed := all[0].SignedHash; byHand != signed.IsZero() || !byHand && signed != (invoice.Hash{1}) {
+				t.Errorf("by hand %t, the hash that the wallet answered is %s", byHand, signed)
+			}
 			put := func(tx invoice.Hash) error {
 				_, err := w.RecordTransaction(w.as("maria"), record.ID, all[0].ID, w.merchant, tx, all[0].TxHash)
 				return err
@@ -119,6 +122,9 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 
 			w.must(w.withdraw(record.ID))
 			w.must(put(invoice.Hash{1}))
+			if all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID); err != nil || all[0].Signed() != (invoice.Hash{1}) || !all[0].SignedHash.IsZero() {
+				t.Errorf("recorded again: %+v, %v", all, err)
+			}
 			_, err = w.prepare(p, 1)
 			wantErr(t, "another refund while the other transaction may be mined", err, ledger.ErrRefundExceeds)
 			wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), all[0].By)

@@ -103,7 +103,9 @@ func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID,
 			return ErrSubmissionSent
 		}
 		is = was
-		is.TxHash = tx
+		if is.TxHash != tx {
+			is.TxHash, is.SignedHash = tx, invoice.Hash{}
+		}
 		if _, ok := invoice.InForceOf(c.all); !ok {
 			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
 		}
@@ -185,7 +187,8 @@ type submissionChange struct {
 const byReorg = "a transaction that left the chain"
 
 // awaitDropped makes submissions of the transfers of refunds that a reorg dropped, because their
-// transactions may be mined again. A submission in force takes the seen transaction, and starts again.
+// transactions may be mined again. A submission in force takes the seen transaction, keeps the hash that the wallet
+// answered, and starts again.
 func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice.Refund) error {
 	for _, r := range dropped {
 		id := cmp.Or(r.PreparedID, r.ID)
@@ -198,6 +201,9 @@ func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice
 			is, ok = all[0], true
 		}
 		if ok {
+			if is.TxHash != r.TxHash {
+				is.SignedHash = is.Signed()
+			}
 			is.TxHash, is.StartedAt, is.Scheduled = r.TxHash, s.seconds(), s.scheduled()
 			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
 			err = updateSubmission(ctx, tx, is)

@@ -15,6 +15,7 @@ var submissionTable = db.NewTable("refund_submissions", func(s *invoice.Submissi
 		db.Col("submitted_by", db.Text(&s.By)),
 		db.Col("started_at", db.Seconds(&s.StartedAt)),
 		db.Col("tx_hash", db.Null(db.Hash(&s.TxHash))),
+		db.Col("signed_hash", db.Null(db.Hash(&s.SignedHash))),
 		db.Col("withdrawn_by", db.Null(db.Text(&s.WithdrawnBy))),
 		db.Col("withdrawn_at", db.Null(db.Seconds(&s.WithdrawnAt))),
 		db.Col("started_scheduled", db.Null(db.Seconds(&s.Scheduled))),

@@ -1202,6 +1202,8 @@ CREATE TABLE refund_submissions (
     started_at        BIGINT NOT NULL,
     -- hash of the transaction; null while it is not known
     tx_hash           TEXT CHECK (length(tx_hash) = 66),
+    -- the hash before, which a contract's owners may have signed, if a reorg dropped tx_hash; else null
+    signed_hash       TEXT CHECK (length(signed_hash) = 66),
     -- the person who withdrew it; null if it was not withdrawn
     withdrawn_by      TEXT CHECK (length(withdrawn_by) BETWEEN 1 AND 200),
     -- Unix seconds: when it was withdrawn

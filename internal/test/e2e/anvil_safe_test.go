@@ -213,12 +213,13 @@ func refundFromSafe(w *safeWallet) {
 		w.Errorf("the withdrawal was answered %d, %s", status, text)
 	}
 
-	// What a batch signs is not known, and neither is the answer to another person's request.
+	// What a batch signs is not known, and neither is what the wallet did without an answer.
 	w.refuses(w.submit(rejected.Refund.ID, common.Hash{1}.Hex()), "checkedInWallet=true")
 	w.shows(rejected.Refund.ID, apitypes.SafeUnknown)
 	asked := w.submit(w.prepare(payment, "1000002").Refund.ID, "")
 	w.refusesOther(asked)
-	if status, text := w.do(w.replica, http.MethodPost, asked+"/withdraw", ""); status != http.StatusOK {
+	w.refuses(asked, "checkedInWallet=true")
+	if status, text := w.do(w.replica, http.MethodPost, asked+"/withdraw?checkedInWallet=true", ""); status != http.StatusOK {
 		w.Errorf("the withdrawal of the person who began was answered %d, %s", status, text)
 	}
 }

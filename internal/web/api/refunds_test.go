@@ -27,6 +27,7 @@ type nodes struct {
 	// readThrough.
 	safe        chain.SafeReport
 	readThrough invoice.Header
+	signed      invoice.Hash // the last hash they were asked about
 }
 
 func (n *nodes) Account(context.Context, string, invoice.Address) invoice.AccountKind {
@@ -41,11 +42,11 @@ func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice
 	return n.state, nil
 }
 
-func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, _ invoice.Hash, through invoice.Header) (chain.SafeAnswers, error) {
+func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, signed invoice.Hash, through invoice.Header) (chain.SafeAnswers, error) {
 	if n.state == "" {
 		return chain.SafeAnswers{}, chain.ErrUnavailable
 	}
-	n.readThrough = through
+	n.readThrough, n.signed = through, signed
 	return chain.SafeAnswers{Reports: []chain.SafeReport{{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}}}, nil
 }
 

@@ -40,10 +40,10 @@ func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantI
 	if err != nil || s.TxHash.IsZero() || s.TxHash == tx {
 		return s.TxHash, err
 	}
-	safe, err := a.safeOf(chain.OnBehalfOf(ctx, refund.MerchantID), refund, s.TxHash)
+	safe, err := a.safeOf(chain.OnBehalfOf(ctx, refund.MerchantID), refund, s.Signed())
 	if err == nil && safe.State == chain.SafeUnknown {
 		err = problemf(apitypes.CodeRefundSubmitted, "The account %s is a contract, and may still execute %s, which is recorded for this refund. "+
-			"Another hash would hide it. Withdraw the submission first, once you know that it is not executed.", chain.Checksum(refund.From), s.TxHash)
+			"Another hash would hide it. Withdraw the submission first, once you know that it is not executed.", chain.Checksum(refund.From), s.Signed())
 	}
 	if err == nil {
 		err = refuseSafe(safe, refund.From, false)
@@ -78,7 +78,7 @@ func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s
 		return nil
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	safe, err := a.safeOf(ctx, refund, s.TxHash)
+	safe, err := a.safeOf(ctx, refund, s.Signed())
 	switch {
 	case err != nil || safe.State == chain.SafeNone:
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
@@ -101,14 +102,7 @@ func TestIntegrationSafe(t *testing.T) {
 	second := refund()
 	submission = begin(second)
 	withdraw = second + "/submissions/" + submission.ID + "/withdraw"
-	block := invoice.Header{Number: 102, Hash: invoice.Hash{4}, Parent: head.Hash, Time: invoice.Unix(at.Load())}
-	base, _ := chain.Lookup("base")
-	from, err := chain.ParseAddress(address)
-	must(t, err)
-	s.observe(t, block, invoice.Transfer{
-		ChainKey: "base", TxHash: invoice.Hash{5}, Token: base.Tokens[0].Address, Currency: "USDC", From: from, To: invoice.Address{0xbb},
-		Position: invoice.Position{BlockNumber: 102, BlockHash: block.Hash, BlockTime: block.Time}, Amount: invoice.NewAmount(900_000),
-	})
+	s.moved(t, 102, head.Hash, invoice.Address{0xbb}, 900_000)
 	if got := decode[apitypes.RefundResponse](t, do(s.handler, "GET", first, ""), http.StatusOK).Refund.Status; got != apitypes.RefundConfirmed {
 		t.Fatalf("the first refund is %s", got)
 	}
@@ -122,18 +116,48 @@ func TestIntegrationSafe(t *testing.T) {
 	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusOK)
 }
 
-// moved stores the transfer of an amount from the settlement address, in a block of its own. It returns the block's hash.
-func (s integration) moved(t *testing.T, number uint64, parent invoice.Hash, to invoice.Address, amount uint64) invoice.Hash {
+// transferOut is a transfer of an amount from the settlement address, in a block of its own.
+func transferOut(t *testing.T, number uint64, parent invoice.Hash, to invoice.Address, amount uint64) (invoice.Header, invoice.Transfer) {
 	t.Helper()
 	block := invoice.Header{Number: number, Hash: invoice.Hash{0x80, byte(number)}, Parent: parent, Time: invoice.Unix(now + int64(number))}
 	base, _ := chain.Lookup("base")
 	from, err := chain.ParseAddress(address)
 	must(t, err)
-	s.observe(t, block, invoice.Transfer{
+	return block, invoice.Transfer{
 		ChainKey: "base", TxHash: invoice.Hash{0x70, byte(number)}, Token: base.Tokens[0].Address, Currency: "USDC", From: from, To: to,
 		Position: invoice.Position{BlockNumber: number, BlockHash: block.Hash, BlockTime: block.Time}, Amount: invoice.NewAmount(amount),
-	})
+	}
+}
+
+// moved stores a transferOut, and returns the block's hash.
+func (s integration) moved(t *testing.T, number uint64, parent invoice.Hash, to invoice.Address, amount uint64) invoice.Hash {
+	t.Helper()
+	block, transfer := transferOut(t, number, parent, to, amount)
+	s.observe(t, block, transfer)
 	return block.Hash
+}
+
+// TestIntegrationSafeAfterReorg drops the execution. Anyone can repeat it with the owners' signatures.
+func TestIntegrationSafeAfterReorg(t *testing.T) {
+	at := new(atomic.Int64)
+	at.Store(now)
+	s := newIntegrationAt(t, dbtest.Open(t, dbtest.SQLite(t)), func() time.Time { return time.Unix(at.Load(), 0) })
+	payment, head := s.confirmedPayment(t)
+	refund := "/api/refunds/" + decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"amount":"900000"}`), http.StatusCreated).Refund.ID
+	submission := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusCreated).Submission
+	block, transfer := transferOut(t, 102, head.Hash, invoice.Address{0xbb}, 900_000)
+	must(t, s.service.Observe(t.Context(), "base", []ledger.Block{{Header: block, Transfers: []invoice.Transfer{transfer}}}))
+	must(t, s.service.Rollback(t.Context(), "base", head))
+	s.nodes.state, s.nodes.safe = chain.Unknown, chain.SafeReport{State: chain.SafeWaiting, Nonce: 8}
+	at.Add(3600)
+	p := wantProblem(t, do(s.handler, "POST", refund+"/submissions/"+submission.ID+"/withdraw?checkedInWallet=true", ""), http.StatusConflict, "refund_submitted", "")
+	if !strings.Contains(p.Detail, "as its transaction number 8.") || s.nodes.signed != (invoice.Hash{7}) {
+		t.Errorf("asked about %s: %q", s.nodes.signed, p.Detail)
+	}
+	got := decode[apitypes.RefundResponse](t, do(s.handler, "GET", refund+"?include=safe", ""), http.StatusOK).Submissions[0]
+	if got.TxHash != transfer.TxHash.String() || got.Safe == nil || got.Safe.State != apitypes.SafeWaiting || s.nodes.signed != (invoice.Hash{7}) {
+		t.Errorf("the refund shows %+v", got)
+	}
 }
 
 // TestIntegrationSafeExecutedUnnoticed has a Safe execute refunds in a way that records no transfer like the refund. A

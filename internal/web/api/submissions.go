@@ -121,17 +121,17 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 	} else if asked.Gone == refund.Transfer.TxHash {
 		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
-	safe, err := a.safeOf(ctx, refund, asked.Gone)
+	safe, err := a.safeOf(ctx, refund, submission.Signed())
 	if err != nil {
 		return err
 	}
 	asked.Failed = safe.State == chain.SafeUsed
-	if !asked.Gone.IsZero() && safe.MayBeTransaction() {
+	if !asked.Gone.IsZero() && (safe.MayBeTransaction() || submission.Signed() != asked.Gone) {
 		failed, err := a.hasFailed(ctx, *asked, refund)
 		if err != nil {
 			return err
 		}
-		asked.Failed = failed && safe.State == chain.SafeNone // a contract can repeat it
+		asked.Failed = asked.Failed || failed && safe.State == chain.SafeNone // a contract can repeat it
 	}
 	return refuseSafe(safe, refund.From, asked.CheckedInWallet)
 }
