@@ -153,6 +153,15 @@ func TestTwoEqualRefunds(t *testing.T) {
 			t.Errorf("the transfer %s pays %q, named %t, found %t; want %s", id, got.ID, named, ok, want)
 		}
 	}
+	unsent, submitted := preparedRefund(1), second
+	submitted.SubmittedTx = invoice.Hash{9}
+	for paid, want := range map[string]string{"": second.ID, first.ID: first.ID, second.ID: second.ID} {
+		for _, all := range [][]invoice.RefundRecord{{unsent, submitted}, {submitted, unsent}} {
+			if got, _, ok := invoice.PreparedFor(sent, "ref_t4", all, paid); !ok || got.ID != want {
+				t.Errorf("a transfer that pays %q and fits a submitted refund pays %s, want %s", paid, got.ID, want)
+			}
+		}
+	}
 	if got, _, ok := invoice.PreparedFor(sent, "ref_t3", []invoice.RefundRecord{first, sentBy(second, "ref_t2", 600, invoice.Confirmed)}, ""); ok {
 		t.Errorf("a third transfer pays %s, which another one pays", got.ID)
 	}

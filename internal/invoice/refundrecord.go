@@ -322,8 +322,9 @@ func ReservedOf(refunds []RefundRecord) (sum Amount) {
 }
 
 // PreparedFor returns the prepared refund that a transfer pays, or at least the one for the payment that it refunds.
-// That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays.
-// paid is the id of the refund that the transfer already pays, which is preferred, or empty. named reports whether the
+// That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays,
+// preferably one with a submitted transaction. paid is the id of the refund that the transfer already pays, which is
+// preferred to both, or empty. named reports whether the
 // calldata names a refund; if that refund has another recipient, ok is false.
 func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid string) (r RefundRecord, named, ok bool) {
 	if i := slices.IndexFunc(prepared, func(r RefundRecord) bool { return r.Names(t) }); i >= 0 {
@@ -333,7 +334,8 @@ func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid st
 		return r, true, false
 	}
 	for _, candidate := range prepared {
-		if candidate.Fits(t) && candidate.Takes(transferID) && (!ok || candidate.ID == paid) {
+		preferred := !ok || candidate.ID == paid || r.ID != paid && r.SubmittedTx.IsZero() && !candidate.SubmittedTx.IsZero()
+		if preferred && candidate.Fits(t) && candidate.Takes(transferID) {
 			r, ok = candidate, true
 		}
 	}

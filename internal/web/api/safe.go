@@ -56,7 +56,7 @@ func refuseSafe(safe chain.SafeReport, from invoice.Address, checkedInWallet boo
 	switch safe.State {
 	case chain.SafeWaiting:
 		return problemf(apitypes.CodeRefundSubmitted, "The Safe %s can still execute this refund, as its transaction number %d. "+
-			"Reject that number in the Safe, or execute it. Repeat the request when the rejection is final.", chain.Checksum(from), safe.Nonce)
+			"Execute it, or reject that number in the Safe, once earlier numbers are used. Repeat the request when the rejection is final.", chain.Checksum(from), safe.Nonce)
 	case chain.SafeSettling:
 		return problemf(apitypes.CodeRefundSubmitted, "The Safe %s has used its transaction number %d, in a block that is not final or not read yet. "+
 			"Repeat the request later.", chain.Checksum(from), safe.Nonce)
