@@ -420,12 +420,15 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 			group.Go(func() {
 				if _, err := w.Create(t.Context(), requests[i]); err != nil {
 					t.Errorf("create %d with its key again: %v", i, err)
-				} else if n := d.invoicesOf(t, w, requests[i]); n != 1 {
-					t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
 				}
 			})
 		}
 		group.Wait()
+		for i := 0; i < creates; i += 2 {
+			if n := d.invoicesOf(t, w, requests[i]); n != 1 {
+				t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
+			}
+		}
 	})
 }
 

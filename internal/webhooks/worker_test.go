@@ -214,7 +214,7 @@ func TestFailsOverdueDeliveries(t *testing.T) {
 		if w.advance(now); time.Since(began) > patience {
 			t.Fatalf("deliveries wait; it logged\n%s", log.String())
 		}
-		time.Sleep(time.Millisecond)
+		clock.Sleep(t.Context(), time.Millisecond, nil)
 	}
 	expect.OK(t, w.stop())
 	for _, want := range []string{

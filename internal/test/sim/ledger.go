@@ -89,8 +89,13 @@ func (o *order) identifiedBy(t transfer) (must, may bool) {
 	case o.issued[t.amount.String()]:
 		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
 	}
+	return false, decided || o.mayName(t)
+}
+
+// mayName reports whether the service may take a transfer's amount for the order's.
+func (o *order) mayName(t transfer) bool {
 	_, named := o.issued[t.amount.String()]
-	return false, named || t.amount.Cmp(o.amount()) == 0 || decided || o.merchant.world.ofLost(t)
+	return named || t.amount.Cmp(o.amount()) == 0 || o.merchant.world.ofLost(t)
 }
 
 // ofLost reports whether a transfer was sent for a lost order. The service may take it for the rest of another one.
