@@ -3399,7 +3399,7 @@ type Submission struct {
 	// WithdrawnAt Unix seconds.
 	WithdrawnAt Time `json:"withdrawnAt,omitempty"`
 
-	// Safe What a contract, such as a Safe, will do with a refund that it has not sent. Present with `include=safe`, while the
+	// Safe The state of a refund that a contract, such as a Safe, has not sent. Present with `include=safe`, while the
 	// submission is in force, the sender is a contract, no node has the transaction, and one answers.
 	Safe *SubmissionSafe `json:"safe,omitempty"`
 }
@@ -3410,7 +3410,7 @@ type SubmissionResponse struct {
 	Submission Submission `json:"submission"`
 }
 
-// SubmissionSafe What a contract, such as a Safe, will do with a refund that it has not sent. Present with `include=safe`, while the
+// SubmissionSafe The state of a refund that a contract, such as a Safe, has not sent. Present with `include=safe`, while the
 // submission is in force, the sender is a contract, no node has the transaction, and one answers.
 type SubmissionSafe struct {
 	// State `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.

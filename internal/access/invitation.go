@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -92,7 +93,7 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		}
 		var used []Entry
 		if repeats {
-			i.ExpiresAt = earlier(i.ExpiresAt, until)
+			i.ExpiresAt = clock.Earlier(i.ExpiresAt, until)
 		} else if used, err = WantApproval(ctx, tx, now, GuardedAction{By: by, Kind: OfMember, Subject: member{Email: i.Email, Name: i.Name, Scopes: i.Scopes.String()}, Scopes: i.Scopes}); err != nil {
 			return err
 		}
@@ -122,14 +123,6 @@ func (i Invitation) repeats(ctx context.Context, tx *db.Tx, open []Invitation) (
 		}
 	}
 	return until, false, nil
-}
-
-// earlier returns the earlier of two times.
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // member is an invitation, or a key, as people see it who approve it.

@@ -56,9 +56,6 @@ var (
 	safeNonceCall = hexutil.Bytes(crypto.Keccak256([]byte("nonce()"))[:4])
 )
 
-// word is a word of the EVM.
-const word = 32
-
 // SafeTransactionHash returns the hash that owners of a Safe sign so that it makes a call. The call has no value, and
 // repays no gas.
 func SafeTransactionHash(chainID uint64, safe, to invoice.Address, data []byte, nonce uint64) invoice.Hash {
@@ -69,9 +66,9 @@ func SafeTransactionHash(chainID uint64, safe, to invoice.Address, data []byte, 
 type safeHasher struct{ domain, call []byte }
 
 func newSafeHasher(chainID uint64, safe, to invoice.Address, data []byte) safeHasher {
-	domain := slices.Concat(safeDomainType, make([]byte, word), common.LeftPadBytes(safe[:], word))
-	binary.BigEndian.PutUint64(domain[2*word-8:], chainID)
-	call := slices.Concat(safeTxType, common.LeftPadBytes(to[:], word), make([]byte, word), crypto.Keccak256(data), make([]byte, 7*word))
+	domain := slices.Concat(safeDomainType, make([]byte, wordLen), common.LeftPadBytes(safe[:], wordLen))
+	binary.BigEndian.PutUint64(domain[2*wordLen-8:], chainID)
+	call := slices.Concat(safeTxType, common.LeftPadBytes(to[:], wordLen), make([]byte, wordLen), crypto.Keccak256(data), make([]byte, 7*wordLen))
 	return safeHasher{crypto.Keccak256(domain), call}
 }
 
@@ -84,7 +81,7 @@ func (h safeHasher) hash(nonce uint64) invoice.Hash {
 // Safe's next transaction.
 func safeNonce(chainID uint64, r invoice.RefundRecord, hash invoice.Hash, next uint64) (nonce uint64, ok bool) {
 	tagged := common.FromHex(TaggedTransfer(r.To, r.Amount, r.Tag))
-	for _, data := range [][]byte{tagged, tagged[:len(tagged)-word]} {
+	for _, data := range [][]byte{tagged, tagged[:len(tagged)-wordLen]} {
 		h := newSafeHasher(chainID, r.From, r.Token, data)
 		for nonce := next - min(next, safeNoncesBehind); nonce < next+safeNoncesAhead; nonce++ {
 			if h.hash(nonce) == hash {
@@ -258,10 +255,10 @@ func isRefusedCall(err error) bool {
 
 // safeNext returns the number of a Safe's next transaction, which nonce() answered; ok is false for any other answer.
 func safeNext(err error, answer *hexutil.Bytes) (next uint64, ok bool) {
-	if err != nil || answer == nil || len(*answer) != word || !bytes.Equal((*answer)[:word-5], make([]byte, word-5)) {
+	if err != nil || answer == nil || len(*answer) != wordLen || !bytes.Equal((*answer)[:wordLen-5], make([]byte, wordLen-5)) {
 		return 0, false
 	}
-	return binary.BigEndian.Uint64((*answer)[word-8:]), true
+	return binary.BigEndian.Uint64((*answer)[wordLen-8:]), true
 }
 
 // hasKey reports whether an account with some code has a key: without code, or with one that it delegates to (EIP-7702).

@@ -178,7 +178,8 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 }
 
 // RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
-// not read. Blocks that have replaced blocks of the backup are added once they are read. It undoes the attributions that had not taken effect.
+// not read. Blocks that have replaced blocks of the backup are added once they are read. It undoes the
+// attributions that had not taken effect.
 func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
 	for _, statement := range []string{
 		"DELETE FROM recovery_chains",

@@ -213,7 +213,7 @@ func refundFromSafe(w *safeWallet) {
 		w.Errorf("the withdrawal was answered %d, %s", status, text)
 	}
 
-	// What a batch signs is not known, and neither is what the wallet did without an answer.
+	// The service cannot know which calls a batch makes, or how a wallet acted that did not answer.
 	w.refuses(w.submit(rejected.Refund.ID, common.Hash{1}.Hex()), "checkedInWallet=true")
 	w.shows(rejected.Refund.ID, apitypes.SafeUnknown)
 	asked := w.submit(w.prepare(payment, "1000002").Refund.ID, "")

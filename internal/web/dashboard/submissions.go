@@ -22,7 +22,7 @@ func (d *Dashboard) submissionRoutes() []webpage.Route {
 		d.route("GET /dashboard/refunds/{id}/wallet", access.PaymentsRead, d.refundWallet),
 		d.route("POST "+path, access.InvoicesWrite, d.submitRefund),
 		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction, webpage.CallsNodes),
-		d.route("POST "+path+"/{submission}/withdraw", access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
+		d.route("POST "+path+"/{submission}"+withdrawal, access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
 	}
 }
 
