@@ -354,6 +354,28 @@ func TestClaimsRace(t *testing.T) {
 	})
 }
 
+// TestNamedAddressIsLocked checks that an address cannot be granted to another merchant between the check that a
+// merchant holds it and the commit of the list or payment link that names it.
+func TestNamedAddressIsLocked(t *testing.T) {
+	t.Parallel()
+	url := dbtest.MigratedPostgres(t)
+	s, other := dbtest.Open(t, url), dbtest.SQL(t, url)
+	m := access.NewMerchants(access.MerchantConfig{Store: s, Now: func() time.Time { return rowtest.At(1) }})
+	h := access.Holding{Address: invoice.Address{1}, MerchantID: "m"}
+	claim(t, s, h)
+	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+		by := access.Principal{KeyID: "key_1", MerchantID: h.MerchantID, Scopes: access.Admin}
+		if held, err := m.HoldAddress(ctx, tx, by, h.MerchantID, h.Address); err != nil || !held {
+			t.Errorf("held %t, %v", held, err)
+		}
+		if _, err := other.ExecContext(ctx, "SELECT 1 FROM held_addresses WHERE address = $1 FOR UPDATE NOWAIT", h.Address.String()); err == nil {
+			t.Error("another transaction could have granted the address")
+		}
+		return nil
+	})
+	expect.Success(t)(other.ExecContext(t.Context(), "SELECT 1 FROM held_addresses WHERE address = $1 FOR UPDATE NOWAIT", h.Address.String()))
+}
+
 // TestLostAddressIsNotSeen checks that a merchant that loses an address no longer sees its
 // unattributed payments, even if they are stored again.
 func TestLostAddressIsNotSeen(t *testing.T) {

@@ -132,8 +132,8 @@ func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
 // without a holder cannot be claimed, only granted: otherwise the merchant's next create would claim
 // it again.
 func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
-	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT address FROM held_addresses WHERE address = $1"+tx.ForUpdate(), h.Address.String()); err != nil {
-		return fmt.Errorf("lock an address: %w", err)
+	if err := lockHoldings(ctx, tx, []Holding{h}); err != nil {
+		return err
 	}
 	var ended int64
 	for _, statement := range []string{
@@ -150,6 +150,22 @@ func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
 		return fmt.Errorf("release the address %s: %w", h.Address, db.ErrNotFound)
 	}
 	return hideUnattributed(ctx, tx, h)
+}
+
+// lockHoldings locks the addresses of holdings until the transaction ends.
+func lockHoldings(ctx context.Context, tx *db.Tx, all []Holding) error {
+	var addresses []string
+	for _, h := range sortedHoldings(all) {
+		addresses = append(addresses, h.Address.String())
+	}
+	_, err := db.QueryIn(addresses, func(chunk []any) ([]string, error) {
+		return db.QueryAll(ctx, tx, db.ScanID, "SELECT address FROM held_addresses WHERE address IN "+
+			db.ParameterList(0, len(chunk))+" ORDER BY address"+tx.ForUpdate(), chunk...)
+	})
+	if err != nil {
+		return fmt.Errorf("lock addresses: %w", err)
+	}
+	return nil
 }
 
 // endClaims ends the claims to the addresses, and returns the claims that it ended.

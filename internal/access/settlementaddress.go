@@ -36,7 +36,7 @@ func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, id 
 	if by.IsOperator() {
 		return m.grant(ctx, tx, all)
 	}
-	refused, err := ClaimAddresses(ctx, tx, all, m.now())
+	refused, err := m.claim(ctx, tx, all)
 	if err != nil || len(refused) == 0 {
 		return false, err
 	}
@@ -58,8 +58,21 @@ func (m *MerchantManager) HoldAddress(ctx context.Context, tx *db.Tx, by Princip
 		_, err := m.grant(ctx, tx, all)
 		return err == nil, err
 	}
-	refused, err := ClaimAddresses(ctx, tx, all, m.now())
+	refused, err := m.claim(ctx, tx, all)
 	return len(refused) == 0, err
+}
+
+// claim is ClaimAddresses, and makes grants to other merchants wait until tx ends. Otherwise a list or a payment link
+// would name an address that its merchant lost before.
+func (m *MerchantManager) claim(ctx context.Context, tx *db.Tx, all []Holding) (refused []Holding, err error) {
+	refused, err = ClaimAddresses(ctx, tx, all, m.now())
+	if err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	if err := lockHoldings(ctx, tx, all); err != nil {
+		return nil, err
+	}
+	return ClaimAddresses(ctx, tx, all, m.now()) // one may have been lost before its lock
 }
 
 // grant grants addresses, with an audit entry for each merchant that loses one.
