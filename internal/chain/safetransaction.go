@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -31,6 +30,7 @@ const (
 	SafeSettling SafeState = "settling" // the Safe has used its number, in a block that is not final or not read
 	SafeUsed     SafeState = "used"     // the Safe has used its number, in a block that is final and read
 	safeUnproved SafeState = "unproved" // the Safe has used its number, and the node lacks the state of final blocks
+	safeRefused  SafeState = "refused"  // a node answered with an error when asked for the Safe's next number
 )
 
 // SafeReport is the state of a hash, and the number of its transaction in the Safe unless that is unknown.
@@ -125,10 +125,16 @@ func (i *Inspector) SafeTransaction(ctx context.Context, r invoice.RefundRecord,
 	if err != nil || !q.code || hash.IsZero() {
 		return q.answers, err
 	}
-	q.answers.Reports = nil
-	err = i.each(ctx, r.ChainKey, AccountTimeout, 2, func(ctx context.Context, s Source, node BatchCaller) error {
-		return q.collect(q.askNonce(ctx, s, node))
-	})
+	ask := func(calls int) error {
+		q.answers.Reports = nil
+		return i.each(ctx, r.ChainKey, AccountTimeout, calls, func(ctx context.Context, s Source, node BatchCaller) error {
+			return q.collect(q.askNonce(ctx, s, node))
+		})
+	}
+	if err = ask(2); err == nil && q.refused {
+		q.again = true
+		err = ask(3)
+	}
 	return q.answers, err
 }
 
@@ -138,8 +144,11 @@ type safeQuestion struct {
 	hash    invoice.Hash
 	through invoice.Header
 
+	again bool // the nodes are asked a second time, since one refused the call
+
 	mu             sync.Mutex
 	code, contract bool // a node has code of the sender, or code without a key
+	refused        bool // a node refused the call
 	found          map[uint64]safeNumber
 	answers        SafeAnswers
 }
@@ -188,13 +197,25 @@ func (q *safeQuestion) askCode(ctx context.Context, s Source, node BatchCaller) 
 }
 
 // askNonce asks a node for the number of the Safe's next transaction, and for the one at the block through if the former
-// is not enough.
+// is not enough. Nodes use any code and text if a contract refuses a call, and for failures of their own. So an error is
+// the contract's answer only if the node then answers another call, and refuses this one again.
 func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller) (SafeReport, error) {
+	if q.again {
+		if err := q.checkCalls(ctx, node); err != nil {
+			return SafeReport{}, err
+		}
+	}
 	call := map[string]any{"to": common.Address(q.refund.From), "data": safeNonceCall}
 	var latest, final *hexutil.Bytes
 	err := callNode(ctx, node, &latest, "eth_call", call, "latest")
-	if err != nil && !isRefusedCall(err) {
+	if err != nil && !IsErrorAnswer(err) {
 		return SafeReport{}, err
+	}
+	if err != nil && !q.again {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.refused = true
+		return SafeReport{State: safeRefused}, nil
 	}
 	next, isSafe := safeNext(err, latest)
 	n := q.number(s.Chain.ID, next)
@@ -247,10 +268,16 @@ func callNode(ctx context.Context, node BatchCaller, result any, method string, 
 	return cmp.Or(err, batch[0].Error)
 }
 
-// isRefusedCall reports whether a node answered that a contract cannot be called so. Many contracts revert an unknown
-// call, and some nodes report that as a failure of their own.
-func isRefusedCall(err error) bool {
-	return IsErrorAnswer(err) && (!shouldFailOver(err) || strings.Contains(strings.ToLower(err.Error()), "revert"))
+// checkCalls returns an error unless a node answers a call that no contract refuses: of the token's decimals, which were
+// read before the node was used.
+func (q *safeQuestion) checkCalls(ctx context.Context, node BatchCaller) error {
+	var decimals *hexutil.Bytes
+	call := map[string]any{"to": common.Address(q.refund.Token), "data": decimalsCall}
+	err := callNode(ctx, node, &decimals, "eth_call", call, "latest")
+	if err == nil && (decimals == nil || len(*decimals) != wordLen) {
+		return errors.New("a node did not answer a call of the token's decimals")
+	}
+	return err
 }
 
 // safeNext returns the number of a Safe's next transaction, which nonce() answered; ok is false for any other answer.

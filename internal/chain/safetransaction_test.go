@@ -62,6 +62,8 @@ type safeNode struct {
 	code          string
 	latest, final string
 	refusal       refusal
+	failing       bool          // refuses calls of other contracts, too
+	refusals      *atomic.Int64 // how often it refuses nonce() before it answers; nil for never
 	asked         *atomic.Int64
 }
 
@@ -89,8 +91,15 @@ func (a safeAPI) GetCode(common.Address, string) (hexutil.Bytes, error) { return
 func (a safeAPI) Call(call struct{ To, Data string }, at any) (hexutil.Bytes, error) {
 	final := map[string]any{"blockHash": through.Hash.String(), "requireCanonical": true}
 	switch {
+	case call.Data == "0x313ce567" && at == "latest":
+		if a.failing {
+			return a.answer("")
+		}
+		return a.answer(nonceAnswer(6))
 	case !strings.EqualFold(call.To, merchant.String()) || call.Data != "0xaffed0e0":
 		return nil, fmt.Errorf("called %+v", call)
+	case at == "latest" && a.refusals != nil && a.refusals.Add(-1) >= 0:
+		return a.answer("")
 	case at == "latest":
 		return a.answer(a.latest)
 	case at == "0x5" || reflect.DeepEqual(at, final):
@@ -149,7 +158,9 @@ func TestSafeTransaction(t *testing.T) {
 	}
 	type nodes = []safeNode
 	word, seventh, foreign, delegates := nonceAnswer, signed(tagged, 7), invoice.Hash{9}, "0xef0100"+nonceAnswer(0)[26:]
-	down := safeNode{refusal: refusal{-32603, "down"}}
+	down, refusedOnce := safeNode{failing: true, refusal: refusal{-32603, "down"}}, safeAt(7, 7)
+	refusedOnce.refusal, refusedOnce.refusals = refusal{-32000, "execution reverted"}, new(atomic.Int64)
+	refusedOnce.refusals.Store(1)
 	for name, test := range map[string]struct {
 		hash  invoice.Hash
 		nodes nodes
@@ -178,6 +189,9 @@ func TestSafeTransaction(t *testing.T) {
 		"no sensible number":                  {seventh, nodes{{code: safeCode, latest: word(1 << 40), final: word(1 << 40)}}, chain.SafeUnknown, 0},
 		"reverted":                            {seventh, nodes{{code: safeCode, refusal: reverts}}, chain.SafeUnknown, 0},
 		"reverted, with another code":         {seventh, nodes{{code: safeCode, refusal: refusal{-32603, "VM Exception: revert"}}}, chain.SafeUnknown, 0},
+		"refused in other words":              {seventh, nodes{{code: safeCode, refusal: refusal{-32603, "no"}}}, chain.SafeUnknown, 0},
+		"one refuses, and one does not":       {seventh, nodes{safeAt(8, 8), {code: safeCode, refusal: refusal{-32603, "no"}}}, chain.SafeUnknown, 0},
+		"refused once":                        {seventh, nodes{refusedOnce}, chain.SafeWaiting, 7},
 		"no old state":                        {seventh, nodes{{code: safeCode, latest: word(8), refusal: pruned}}, chain.SafeUnknown, 7},
 		"not deployed in final blocks":        {seventh, nodes{{code: safeCode, latest: word(8), final: "0x"}}, chain.SafeUnknown, 7},
 		"one node is down":                    {seventh, nodes{down, safeAt(8, 8)}, chain.SafeUnknown, 7},
@@ -199,7 +213,8 @@ func TestSafeTransaction(t *testing.T) {
 	}
 	for name, nodes := range map[string]nodes{
 		"down": {down}, "no code is read": {{latest: word(7), final: word(7), refusal: pruned}},
-		"no number is read":         {{code: safeCode, refusal: refusal{-32603, "internal error"}}},
+		"no number is read":         {{code: safeCode, failing: true, refusal: refusal{-32603, "internal error"}}},
+		"no call is answered":       {{code: safeCode, failing: true, refusal: refusal{-32000, "execution reverted"}}},
 		"too often":                 {{code: safeCode, refusal: refusal{-32005, "limit exceeded"}}},
 		"too often, for old states": {{code: safeCode, latest: word(8), refusal: refusal{-32005, "limit exceeded"}}},
 	} {
@@ -251,6 +266,7 @@ func TestSafeCalls(t *testing.T) {
 		"without a hash":            {safeAt(7, 7), invoice.Hash{}, 1},
 		"a Safe's hash that waits":  {safeAt(1, 1), invoice.Hash{9}, 2},
 		"a Safe's hash that is old": {safeAt(8, 8), invoice.Hash{}, 3},
+		"a contract that reverts":   {safeNode{code: safeCode, refusal: reverts}, invoice.Hash{9}, 4},
 	} {
 		for _, n := range []int{1, 5, 9} {
 			var asked atomic.Int64
