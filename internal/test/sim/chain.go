@@ -73,6 +73,19 @@ func (c *evmChain) view() []*block {
 	return c.canonical
 }
 
+// blockView is the blocks that a node has, by number, and the number of the one with the tags safe and finalized.
+type blockView struct {
+	blocks []*block
+	tag    uint64
+}
+
+// tagged returns the canonical blocks, which the caller must not change, with the tag.
+func (c *evmChain) tagged() blockView {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return blockView{c.canonical, c.tag}
+}
+
 // append makes a block on the head.
 func (c *evmChain) append(parent *block, at time.Time, after *state.StateDB, txs []*types.Transaction, receipts []*types.Receipt) *block {
 	h := &types.Header{

@@ -36,7 +36,7 @@ type node struct {
 	}
 
 	mu      sync.Mutex
-	own     map[int][]*block // what it had when a fault began, with what it has made up since
+	own     map[int]*blockView // what it had when a fault began, with what it has made up since
 	invent  func(on *block) []*types.Transaction
 	earlier map[string]any // its first answer to each request
 	second  int64          // the second in which calls were made
@@ -44,8 +44,8 @@ type node struct {
 }
 
 // view returns the blocks that the node has.
-func (n *node) view(e effect) []*block {
-	now := n.chain.view()
+func (n *node) view(e effect) blockView {
+	now := n.chain.tagged()
 	if !e.frozen && !e.forked {
 		return now
 	}
@@ -53,13 +53,16 @@ func (n *node) view(e effect) []*block {
 	defer n.mu.Unlock()
 	own := n.own[e.id]
 	if own == nil {
-		own = slices.Clone(now)
+		own = &blockView{slices.Clone(now.blocks), now.tag}
+		n.own[e.id] = own
 	}
-	for e.forked && len(own) < len(now) {
-		own = n.chain.mineBranch(own, time.Now(), n.invent(own[len(own)-1]))
+	for e.forked && len(own.blocks) < len(now.blocks) {
+		own.blocks = n.chain.mineBranch(own.blocks, time.Now(), n.invent(own.blocks[len(own.blocks)-1]))
 	}
-	n.own[e.id] = own
-	return own
+	if e.forked { // a node that only has an old state calls none of its blocks safe later
+		own.tag = now.tag
+	}
+	return *own
 }
 
 // ServeHTTP answers a request of one call or of a batch.

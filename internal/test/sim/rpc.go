@@ -44,7 +44,7 @@ type rpcError struct {
 func (e *rpcError) Error() string { return e.Message }
 
 // answer returns the answer to a call from the blocks that the node has.
-func (n *node) answer(view []*block, c rpcCall) rpcCall {
+func (n *node) answer(view blockView, c rpcCall) rpcCall {
 	out := rpcCall{Version: "2.0", ID: c.ID}
 	result, err := n.call(view, c)
 	if err != nil {
@@ -56,8 +56,8 @@ func (n *node) answer(view []*block, c rpcCall) rpcCall {
 	return out
 }
 
-func (n *node) call(view []*block, c rpcCall) (any, error) {
-	head, gwei := view[len(view)-1], big.NewInt(params.GWei)
+func (n *node) call(view blockView, c rpcCall) (any, error) {
+	head, gwei := view.blocks[len(view.blocks)-1], big.NewInt(params.GWei)
 	switch c.Method {
 	case "eth_chainId":
 		return (*hexutil.Big)(n.chain.id), nil
@@ -71,7 +71,7 @@ func (n *node) call(view []*block, c rpcCall) (any, error) {
 			"gasUsedRatio": []float64{0.5}, "reward": [][]*hexutil.Big{{(*hexutil.Big)(gwei)}},
 		}, nil
 	}
-	answer := map[string]func([]*block, rpcCall) (any, error){
+	answer := map[string]func(blockView, rpcCall) (any, error){
 		"eth_getBlockByNumber": n.getBlock, "eth_getBlockByHash": n.getBlock, "eth_getBlockReceipts": n.getReceipts,
 		"eth_getCode": n.getAccount, "eth_getBalance": n.getAccount, "eth_getTransactionCount": n.getAccount,
 		"eth_call": n.run, "eth_estimateGas": n.run, "eth_getLogs": n.getLogs, "eth_sendRawTransaction": n.sendRaw,
@@ -83,7 +83,7 @@ func (n *node) call(view []*block, c rpcCall) (any, error) {
 	return answer(view, c)
 }
 
-func (n *node) getReceipts(view []*block, c rpcCall) (any, error) {
+func (n *node) getReceipts(view blockView, c rpcCall) (any, error) {
 	b, err := n.blockAt(view, c, 0)
 	if b == nil || err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func param(c rpcCall, i int, into any) error {
 }
 
 // blockAt returns the block that a parameter names, or nil.
-func (n *node) blockAt(view []*block, c rpcCall, i int) (*block, error) {
+func (n *node) blockAt(view blockView, c rpcCall, i int) (*block, error) {
 	var at any = "latest"
 	if err := param(c, i, &at); err != nil {
 		return nil, err
@@ -125,16 +125,14 @@ func (n *node) blockAt(view []*block, c rpcCall, i int) (*block, error) {
 }
 
 // find returns the block with a tag, a number or a hash, or nil.
-func (n *node) find(view []*block, text string) (*block, error) {
+func (n *node) find(view blockView, text string) (*block, error) {
 	switch text {
 	case "latest", "pending":
-		return view[len(view)-1], nil
+		return view.blocks[len(view.blocks)-1], nil
 	case "safe", "finalized":
-		n.chain.mu.Lock()
-		defer n.chain.mu.Unlock()
-		return view[min(n.chain.tag, uint64(len(view)-1))], nil
+		return view.blocks[min(view.tag, uint64(len(view.blocks)-1))], nil
 	case "earliest":
-		return view[0], nil
+		return view.blocks[0], nil
 	}
 	if len(text) == 66 {
 		return n.byHash(view, common.HexToHash(text)), nil
@@ -143,17 +141,17 @@ func (n *node) find(view []*block, text string) (*block, error) {
 	if err != nil {
 		return nil, &rpcError{Code: -32602, Message: "invalid argument: " + text}
 	}
-	if number >= uint64(len(view)) {
+	if number >= uint64(len(view.blocks)) {
 		return nil, nil
 	}
-	return view[number], nil
+	return view.blocks[number], nil
 }
 
 // byHash returns a block that the node has, canonical or not, or nil.
-func (n *node) byHash(view []*block, hash common.Hash) *block {
+func (n *node) byHash(view blockView, hash common.Hash) *block {
 	n.chain.mu.Lock()
 	defer n.chain.mu.Unlock()
-	if b := n.chain.byHash[hash]; b != nil && b.seq <= view[len(view)-1].seq {
+	if b := n.chain.byHash[hash]; b != nil && b.seq <= view.blocks[len(view.blocks)-1].seq {
 		return b
 	}
 	return nil
@@ -185,7 +183,7 @@ func (b *block) part(name string, encoded func() json.RawMessage) json.RawMessag
 	return known.(json.RawMessage)
 }
 
-func (n *node) getBlock(view []*block, c rpcCall) (any, error) {
+func (n *node) getBlock(view blockView, c rpcCall) (any, error) {
 	b, err := n.blockAt(view, c, 0)
 	if b == nil || err != nil {
 		return nil, err
@@ -226,7 +224,7 @@ func (n *node) receipt(b *block, i int) json.RawMessage {
 	})
 }
 
-func (n *node) getAccount(view []*block, c rpcCall) (any, error) {
+func (n *node) getAccount(view blockView, c rpcCall) (any, error) {
 	var of common.Address
 	if err := param(c, 0, &of); err != nil {
 		return nil, err
@@ -253,7 +251,7 @@ func (n *node) getAccount(view []*block, c rpcCall) (any, error) {
 }
 
 // run answers eth_call and eth_estimateGas.
-func (n *node) run(view []*block, c rpcCall) (any, error) {
+func (n *node) run(view blockView, c rpcCall) (any, error) {
 	var args struct {
 		From        common.Address
 		To          *common.Address
@@ -307,7 +305,7 @@ func revertError(data []byte) error {
 	return &rpcError{Code: 3, Message: reason, Data: hexutil.Encode(data)}
 }
 
-func (n *node) getTx(view []*block, c rpcCall) (any, error) {
+func (n *node) getTx(view blockView, c rpcCall) (any, error) {
 	var hash common.Hash
 	if err := param(c, 0, &hash); err != nil {
 		return nil, err
@@ -319,7 +317,7 @@ func (n *node) getTx(view []*block, c rpcCall) (any, error) {
 		return nil, nil
 	}
 	for _, b := range places {
-		if b.number < uint64(len(view)) && view[b.number] == b {
+		if b.number < uint64(len(view.blocks)) && view.blocks[b.number] == b {
 			i := slices.IndexFunc(b.txs, func(tx *types.Transaction) bool { return tx.Hash() == hash })
 			if c.Method == "eth_getTransactionByHash" {
 				return n.tx(b, i), nil
@@ -334,7 +332,7 @@ func (n *node) getTx(view []*block, c rpcCall) (any, error) {
 	return nil, nil
 }
 
-func (n *node) sendRaw(_ []*block, c rpcCall) (any, error) {
+func (n *node) sendRaw(_ blockView, c rpcCall) (any, error) {
 	var raw hexutil.Bytes
 	if err := param(c, 0, &raw); err != nil {
 		return nil, err

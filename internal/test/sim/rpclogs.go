@@ -14,7 +14,7 @@ import (
 // errNull is answered with null and no error.
 var errNull = errors.New("null")
 
-func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
+func (n *node) getLogs(view blockView, c rpcCall) (any, error) {
 	var q devchain.LogQuery
 	if err := param(c, 0, &q); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
 }
 
 // blocksOf returns the blocks whose logs are asked for.
-func (n *node) blocksOf(view []*block, q devchain.LogQuery) ([]*block, error) {
+func (n *node) blocksOf(view blockView, q devchain.LogQuery) ([]*block, error) {
 	if q.BlockHash != nil {
 		if b := n.byHash(view, *q.BlockHash); b != nil {
 			return []*block{b}, nil
@@ -66,5 +66,5 @@ func (n *node) blocksOf(view []*block, q devchain.LogQuery) ([]*block, error) {
 	case limit > 0 && ends[1]-ends[0] >= limit:
 		return nil, &rpcError{Code: -32005, Message: fmt.Sprintf("block range is too wide, maximum is %d", limit)}
 	}
-	return view[ends[0] : ends[1]+1], nil
+	return view.blocks[ends[0] : ends[1]+1], nil
 }

@@ -163,7 +163,7 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	for k := range nodes {
 		n := &node{
 			name: fmt.Sprintf("%s/node%d", c.key, k+1), address: fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1), chain: c.evmChain, plan: w.plan, log: w.log,
-			own: map[int][]*block{}, earlier: map[string]any{},
+			own: map[int]*blockView{}, earlier: map[string]any{},
 		}
 		if r.IntN(3) == 0 && !c.omits {
 			n.limits.batch, n.limits.blockRange, n.limits.perSecond = 1+r.IntN(20), uint64(1+r.IntN(50)), 20+r.IntN(100)
