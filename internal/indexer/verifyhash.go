@@ -116,8 +116,9 @@ func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted inv
 }
 
 // handleViolation handles a node that replaced the newest final block by a chain that contains h. judgeViolation
-// decides whether the node is wrong or the chain is halted. If no other node answers, the quarantined ones are asked as
-// well, but they count only against the final block: they may be quarantined for replacing it earlier.
+// decides whether the node is wrong or, after askAgain, the chain is halted. If no other node answers, the quarantined
+// ones are asked as well, but they count only against the final block: they may be quarantined for replacing it
+// earlier.
 func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
 	all, others := ix.cfg.Pool.Nodes(), ix.cfg.Pool.Others(n.Node)
@@ -133,9 +134,30 @@ func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) 
 		return n.contradicts("%s", reason)
 	case undecided:
 		return &NoQuorumError{reason}
-	default:
-		return ix.halt(ctx, n, h)
+	case accept, askMore:
 	}
+	if err := ix.askAgain(ctx, n, final); err != nil {
+		return err
+	}
+	return ix.halt(ctx, n, h)
+}
+
+// askAgain asks a node a second time about a final block that it replaced, because only a person can resume a halted
+// chain. It fails if the node has the block again, or calls no block at that height final, so that its state may be old.
+func (ix *Indexer) askAgain(ctx context.Context, n node, final invoice.Header) error {
+	t, err := n.head(ctx, ix.cfg.Chain.Finality.Tag)
+	if err != nil {
+		return err
+	}
+	if height, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number); height < final.Number {
+		return &nodeError{node: n.Node, reported: true, err: fmt.Errorf("%s has no block %s, which was final as block %d, and calls only blocks up to %d final: %w",
+			n, final.Hash, final.Number, height, errNodeBehind)}
+	}
+	headers, err := n.headers(ctx, final.Number)
+	if err == nil && headers[0].Hash == final.Hash {
+		err = n.wrap(fmt.Errorf("%s replaced block %d, which was final as %s, and has it again", n, final.Number, final.Hash))
+	}
+	return err
 }
 
 // halt halts the chain, because the node replaced a final block by a chain that

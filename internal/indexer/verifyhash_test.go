@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -231,6 +232,52 @@ func TestViolationOfOne(t *testing.T) {
 			f.expect(t, 6, 3, 0, 1, 0)
 		})
 	}
+}
+
+// TestViolationByAnOldState has the only node report a branch without a final block, but call none of its blocks at that
+// height final. The chain is halted once it does.
+func TestViolationByAnOldState(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Chain.Finality = chain.Finality{Tag: chain.TagSafe} })
+	f.chain.Tag(chain.TagSafe, 2)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	f.chain.Tag(chain.TagSafe, 4)
+	f.chain.Mine()
+	f.catchUp(t)
+	f.expect(t, 6, 4, 0, 0, 0)
+	f.chain.Fork(3)
+	f.chain.Tag(chain.TagSafe, 3)
+	f.chain.MineEmpty(4)
+	f.catchUp(t)
+	f.expect(t, 6, 4, 0, 0, 0)
+	f.chain.Tag(chain.TagSafe, 4)
+	_, err := f.sync(t.Context())
+	var halted *HaltedError
+	if !errors.As(err, &halted) {
+		t.Errorf("round: %v; want the chain halted", err)
+	}
+}
+
+// TestViolationOnce has the only node answer once from a branch without a final block.
+func TestViolationOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	proxy := f.nodes(t, 1, nil)[0]
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	f.chain.Mine()
+	proxy.SetFaults(chaintest.FalseChain{From: 2})
+	asked := 0
+	f.node.Intercept(func(_ context.Context, _ string) error {
+		if asked++; asked == 4 { // its heads, two blocks below them, and its heads again
+			proxy.SetFaults()
+		}
+		return nil
+	})
+	if _, err := f.sync(t.Context()); err == nil || !strings.Contains(err.Error(), "has it again") {
+		t.Errorf("round: %v; want an error about the block that is there again", err)
+	}
+	f.catchUp(t)
+	f.expect(t, 6, 3, 0, 0, 0)
 }
 
 // TestViolationOfAll makes all nodes lose a final block, one earlier than the other.
