@@ -485,6 +485,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+func (codeNode) Nodes() int { return 1 }
+
 func (n codeNode) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
 	return ask(ctx, n)
 }

@@ -27,6 +27,8 @@ var ErrUnavailable = errors.New("no node answered")
 // TransactionNode is a JSON-RPC client of the nodes of a chain. *chain.Requests implements it.
 type TransactionNode interface {
 	BatchCaller // of the first node that answers
+	// Nodes returns how many nodes the chain has, also those that are not usable now.
+	Nodes() int
 	// Each asks all nodes in parallel, up to a number of calls each. It returns nil if ask succeeded for
 	// one.
 	Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error

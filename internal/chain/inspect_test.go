@@ -64,6 +64,8 @@ func (n *node) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) erro
 	return nil
 }
 
+func (*node) Nodes() int { return 1 }
+
 func (n *node) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
 	return ask(ctx, n)
 }
@@ -194,6 +196,8 @@ func (n counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) erro
 	}
 	return json.Unmarshal([]byte(n.count), batch[0].Result)
 }
+
+func (counter) Nodes() int { return 1 }
 
 func (n counter) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
 	return ask(ctx, n)

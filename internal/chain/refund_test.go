@@ -18,6 +18,8 @@ func (s several) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) er
 	return s[0].BatchCallContext(ctx, batch)
 }
 
+func (s several) Nodes() int { return len(s) }
+
 func (s several) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (err error) {
 	answered := false
 	for _, n := range s {

@@ -75,6 +75,9 @@ func RequestCallsOfOwner(rate int) int { return max(1, rate/requestShare) }
 // Requests returns the caller for requests.
 func (p *Pool) Requests() *Requests { return p.requests }
 
+// Nodes returns how many nodes the chain has, also those that are not usable now.
+func (r *Requests) Nodes() int { return len(r.pool.nodes) }
+
 // CallContext makes one call, to the first node that answers.
 func (r *Requests) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return r.do(ctx, 1, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })

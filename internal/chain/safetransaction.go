@@ -94,21 +94,26 @@ func safeNonce(chainID uint64, r invoice.RefundRecord, hash invoice.Hash, next u
 
 // SafeAnswers is what the nodes of a chain report about a hash.
 type SafeAnswers struct {
+	Nodes   int // of the chain, also those that were not asked
 	Reports []SafeReport
 	Failed  bool // a node did not answer
 }
 
 // Judge returns the state of a hash by all nodes. noticed reports whether the service would have recorded the execution
-// as the refund. The hash is SafeUsed only if that is so, each node answered, and no answer contradicts.
+// as the refund. The hash is SafeUsed only if that is so, each node that was asked answered, no answer contradicts, and
+// two nodes report it, or the only one of the chain.
 func (a SafeAnswers) Judge(noticed bool) SafeReport {
 	certain := []SafeState{SafeNone, safeUnproved, SafeUsed, SafeUnknown, SafeSettling, SafeWaiting}
-	best := SafeReport{State: SafeNone}
+	best, used := SafeReport{State: SafeNone}, 0
 	for _, r := range a.Reports {
 		if slices.Index(certain, r.State) > slices.Index(certain, best.State) {
 			best = r
 		}
+		if r.State == SafeUsed {
+			used++
+		}
 	}
-	if best.State == safeUnproved || best.State == SafeUsed && (a.Failed || !noticed) {
+	if best.State == safeUnproved || best.State == SafeUsed && (a.Failed || !noticed || used < min(2, a.Nodes)) {
 		best.State = SafeUnknown
 	}
 	return best
@@ -119,6 +124,9 @@ func (a SafeAnswers) Judge(noticed bool) SafeReport {
 // zero without one; its hash is zero if it is not known. The error is ErrUnavailable.
 func (i *Inspector) SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through invoice.Header) (SafeAnswers, error) {
 	q := &safeQuestion{refund: r, hash: hash, through: through, found: make(map[uint64]safeNumber)}
+	if n := i.indexOf(r.ChainKey); n >= 0 {
+		q.answers.Nodes = i.sources[n].Node.Nodes()
+	}
 	err := i.each(ctx, r.ChainKey, AccountTimeout, 1, func(ctx context.Context, s Source, node BatchCaller) error {
 		return q.collect(q.askCode(ctx, s, node))
 	})

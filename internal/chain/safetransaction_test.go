@@ -126,16 +126,26 @@ func inspectSafe(t *testing.T, nodes ...safeNode) (*chain.Inspector, invoice.Ref
 	t.Helper()
 	var urls []string
 	for _, n := range nodes {
-		server := rpc.NewServer()
-		expect.OK(t, server.RegisterName("eth", safeAPI{n}))
-		listener := httptest.NewServer(server)
-		t.Cleanup(listener.Close)
-		urls = append(urls, listener.URL)
+		urls = append(urls, serveSafe(t, n))
 	}
 	c, usdc := inspectBase(t)
 	c.ID = 5
-	r := invoice.RefundRecord{ChainKey: c.Key, Token: usdc, From: merchant, To: payer, Amount: invoice.NewAmount(5), Tag: invoice.Hash{7}}
-	return chain.NewInspector([]chain.Source{{Chain: c, Node: checked(t, start(), urls...).Requests()}}), r
+	return chain.NewInspector([]chain.Source{{Chain: c, Node: checked(t, start(), urls...).Requests()}}), safeRefund(c, usdc)
+}
+
+// serveSafe serves a node, and returns its URL.
+func serveSafe(t *testing.T, n safeNode) string {
+	t.Helper()
+	server := rpc.NewServer()
+	expect.OK(t, server.RegisterName("eth", safeAPI{n}))
+	listener := httptest.NewServer(server)
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+// safeRefund is a refund that a Safe sends.
+func safeRefund(c chain.Chain, token invoice.Address) invoice.RefundRecord {
+	return invoice.RefundRecord{ChainKey: c.Key, Token: token, From: merchant, To: payer, Amount: invoice.NewAmount(5), Tag: invoice.Hash{7}}
 }
 
 // safeCode is the code of a contract.
@@ -196,7 +206,10 @@ func TestSafeTransaction(t *testing.T) {
 		"not deployed in final blocks":        {seventh, nodes{{code: safeCode, latest: word(8), final: "0x"}}, chain.SafeUnknown, 7},
 		"one node is down":                    {seventh, nodes{down, safeAt(8, 8)}, chain.SafeUnknown, 7},
 		"one is down, and one knows it waits": {seventh, nodes{down, safeAt(7, 7)}, chain.SafeWaiting, 7},
-		"one has no old state":                {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(8), refusal: pruned}}, chain.SafeUsed, 7},
+		"one has no old state":                {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(8), refusal: pruned}}, chain.SafeUnknown, 7},
+		"one of three has no old state":       {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(8), refusal: pruned}, safeAt(8, 8)}, chain.SafeUsed, 7},
+		"two know that it is used":            {seventh, nodes{safeAt(8, 8), safeAt(9, 8)}, chain.SafeUsed, 7},
+		"one of three knows that it waits":    {seventh, nodes{safeAt(8, 8), safeAt(7, 7), safeAt(8, 8)}, chain.SafeWaiting, 7},
 		"one knows that it waits":             {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: word(7), refusal: pruned}}, chain.SafeWaiting, 7},
 		"one knows that it is new":            {seventh, nodes{safeAt(8, 7), safeAt(8, 8)}, chain.SafeSettling, 7},
 		"one sees no Safe":                    {seventh, nodes{safeAt(8, 8), {code: safeCode, latest: "0x", final: "0x"}}, chain.SafeUnknown, 0},
@@ -231,7 +244,7 @@ func TestSafeTransaction(t *testing.T) {
 	}
 }
 
-// TestSafeJudge tests each pair of reports by two nodes, or by one and a node that fails.
+// TestSafeJudge tests each pair of reports, by two nodes of a chain of two or more, or by one and a node that fails.
 func TestSafeJudge(t *testing.T) {
 	t.Parallel()
 	const unproved = chain.SafeState("unproved")
@@ -241,16 +254,41 @@ func TestSafeJudge(t *testing.T) {
 			for _, failed := range []bool{false, true} {
 				for _, noticed := range []bool{false, true} {
 					want := rank[max(i, j)]
-					if want == unproved || want == chain.SafeUsed && (failed || !noticed) {
+					proved := first == second && !failed && noticed
+					if want == unproved || want == chain.SafeUsed && !proved {
 						want = chain.SafeUnknown
 					}
-					a := chain.SafeAnswers{Reports: []chain.SafeReport{{State: first}, {State: second}}, Failed: failed}
+					a := chain.SafeAnswers{Nodes: 2 + i%2, Reports: []chain.SafeReport{{State: first}, {State: second}}, Failed: failed}
 					if got := a.Judge(noticed); got.State != want {
 						t.Errorf("%+v, noticed %t: %s, want %s", a, noticed, got.State, want)
 					}
 				}
 			}
 		}
+	}
+	for nodes, want := range map[int]chain.SafeState{1: chain.SafeUsed, 2: chain.SafeUnknown, 3: chain.SafeUnknown} {
+		a := chain.SafeAnswers{Nodes: nodes, Reports: []chain.SafeReport{{State: chain.SafeUsed}}}
+		if got := a.Judge(true); got.State != want {
+			t.Errorf("one of %d nodes reports it: %s, want %s", nodes, got.State, want)
+		}
+	}
+}
+
+// TestSafeUsableNodes has nodes of which only one is usable. The other one is a second source that could contradict it.
+func TestSafeUsableNodes(t *testing.T) {
+	t.Parallel()
+	at, nodes := start(), []string{serveSafe(t, safeAt(8, 8)), serveSafe(t, safeAt(8, 8))}
+	p := checked(t, at, nodes...)
+	c, usdc := inspectBase(t)
+	c.ID = 5
+	i, r := chain.NewInspector([]chain.Source{{Chain: c, Node: p.Requests()}}), safeRefund(c, usdc)
+	hash := chain.SafeTransactionHash(5, r.From, r.Token, common.FromHex(chain.TaggedTransfer(r.To, r.Amount, r.Tag)), 7)
+	if got, err := i.SafeTransaction(of(t, "acme"), r, hash, through); err != nil || got.Judge(true).State != chain.SafeUsed {
+		t.Errorf("by two nodes: %+v, %v", got, err)
+	}
+	p.Nodes()[1].ReportFailure(coded(-32603))
+	if got, err := i.SafeTransaction(of(t, "globex"), r, hash, through); err != nil || got.Judge(true) != (chain.SafeReport{State: chain.SafeUnknown, Nonce: 7}) {
+		t.Errorf("while one node is in backoff: %+v, %v", got, err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, signe
 		return chain.SafeAnswers{}, chain.ErrUnavailable
 	}
 	n.readThrough, n.signed = through, signed
-	return chain.SafeAnswers{Reports: []chain.SafeReport{{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}}}, nil
+	return chain.SafeAnswers{Nodes: 1, Reports: []chain.SafeReport{{State: cmp.Or(n.safe.State, chain.SafeNone), Nonce: n.safe.Nonce}}}, nil
 }
 
 func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {
