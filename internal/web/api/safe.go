@@ -71,13 +71,17 @@ func refuseSafe(safe chain.SafeReport, from invoice.Address, checkedInWallet boo
 	return nil
 }
 
+// viewsOf returns the owner of the calls of nodes that show a merchant's refunds. A withdrawal needs the merchant's own
+// budget, and no merchant has such an id.
+func viewsOf(merchantID string) string { return "views of " + merchantID }
+
 // submissionSafe returns what a contract will do with a submission, or nil if no contract sends the refund, it is sent,
 // or no node answers.
 func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s invoice.Submission) *apitypes.SubmissionSafe {
 	if refund.Sent() || !s.InForce() {
 		return nil
 	}
-	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
+	ctx = chain.OnBehalfOf(ctx, viewsOf(refund.MerchantID))
 	safe, err := a.safeOf(ctx, refund, s.Signed())
 	switch {
 	case err != nil || safe.State == chain.SafeNone:

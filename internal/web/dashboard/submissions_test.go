@@ -102,6 +102,11 @@ func TestSafeSubmission(t *testing.T) {
 		t.Error("a person is asked although the Safe answers")
 	}
 	maria.submit(page, act+"/withdraw", nil).want(t, http.StatusConflict, "can still execute this refund", "waits in the Safe as transaction number 6.")
+	w.forward(chain.RequestWindow)
+	for range 10 { // more than the budget for them
+		page = maria.get(path)
+	}
+	maria.submit(page, act+"/withdraw", nil).want(t, http.StatusConflict, "can still execute this refund")
 	record(next-1).want(t, http.StatusConflict, "can still execute this refund", "waits in the Safe as transaction number 6.")
 	w.chain.Token(acmePays, next+1) // the owners reject it
 	w.forward(chain.RequestWindow)
