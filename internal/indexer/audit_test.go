@@ -215,9 +215,7 @@ func TestReplacedAndTakenBack(t *testing.T) {
 				_, _ = f.sync(t.Context()) // until every node has answered
 			}
 			got := outcome{f.ledger.count(invoice.Confirmed), test.stays && f.state(0) == chain.StateQuarantined}
-			if got != test.want {
-				t.Errorf("%s, %s: %+v, want %+v", name, where, got, test.want)
-			}
+			expect.Equal(t, got, test.want, "%s, %s:", name, where)
 			for _, b := range f.ledger.breaches {
 				t.Errorf("%s, %s: %s", name, where, b)
 			}
@@ -240,9 +238,7 @@ func TestLeftOutOfARange(t *testing.T) {
 	f.restart(t, bloomless, withoutLogs(t, f, false, new(atomic.Bool)), f.node.URL)
 	f.catchUp(t)
 	f.expect(t, 3*maxBlocks+1, 3*maxBlocks-2, 0, 2, 0)
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node is")
 }
 
 // TestOrphansOfAReorg orphans payments by a reorg. Their receipts are not read before
@@ -259,7 +255,5 @@ func TestOrphansOfAReorg(t *testing.T) {
 	f.chain.MineEmpty(3)
 	f.catchUp(t)
 	f.expect(t, 5, 2, 0, 0, 2)
-	if n := f.node.Calls("eth_getTransactionReceipt") - before; n != 0 {
-		t.Errorf("%d receipts were asked for", n)
-	}
+	expect.Equal(t, f.node.Calls("eth_getTransactionReceipt")-before, 0, "receipts were asked for:")
 }

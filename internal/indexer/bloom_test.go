@@ -62,12 +62,8 @@ func TestOwnChainVerifiesEmptyAnswers(t *testing.T) {
 				omitted = b.Hash.Hex()
 			}
 			f.catchUp(t)
-			if got := f.ledger.count(invoice.Pending); got != 1 {
-				t.Errorf("%d nodes, known %t: %d payments are pending, want 1", nodes, known, got)
-			}
-			if got := f.state(0); got != want {
-				t.Errorf("%d nodes, known %t: the node is %s, want %s", nodes, known, got, want)
-			}
+			expect.Equal(t, f.ledger.count(invoice.Pending), 1, "%d nodes, known %t: payments are pending:", nodes, known)
+			expect.Equal(t, f.state(0), want, "%d nodes, known %t: the node is", nodes, known)
 		}
 	}
 }
@@ -79,17 +75,13 @@ func TestFiltersWithoutLogs(t *testing.T) {
 		f := newFixture(t, nil)
 		f.restart(t, func(c *Config) { c.Chain.FullBloom = full }, blooming(t, f, noLogs, whole))
 		f.catchUp(t)
-		if got := f.Status().Blooms; got != BloomsUnknown {
-			t.Errorf("full %t: before any log the bloom filters are %s", full, got)
-		}
+		expect.Equal(t, f.Status().Blooms, BloomsUnknown, "full %t: before any log the bloom filters are", full)
 		for n := range uint64(3) {
 			f.chain.Mine(chaintest.NewTx(pays(alice, n+1)))
 			f.catchUp(t)
 		}
 		f.expect(t, 3, 0, 3, 0, 0)
-		if got := f.Status().Blooms; got != BloomsNone {
-			t.Errorf("full %t: the bloom filters are %s, want off", full, got)
-		}
+		expect.Equal(t, f.Status().Blooms, BloomsNone, "full %t: the bloom filters are", full)
 	}
 }
 
@@ -114,9 +106,7 @@ func TestFiltersThatGoEmpty(t *testing.T) {
 	empty = true
 	f.chain.Mine(chaintest.NewTx(pays(alice, 2)))
 	f.catchUp(t)
-	if got := f.ledger.count(invoice.Pending); got != 2 {
-		t.Errorf("%d payments are pending, want 2", got)
-	}
+	expect.Equal(t, f.ledger.count(invoice.Pending), 2, "payments are pending:")
 }
 
 // TestBloomsAreKnownFromTheStart has logs in the newest blocks when reading
@@ -129,9 +119,7 @@ func TestBloomsAreKnownFromTheStart(t *testing.T) {
 		f.chain.Mine(tx)
 		f.restart(t, ownChain)
 		expect.Success(t)(f.sync(t.Context()))
-		if got := f.Status().Blooms; got != BloomsTrue {
-			t.Errorf("%s: the bloom filters are %s, want on", name, got)
-		}
+		expect.Equal(t, f.Status().Blooms, BloomsTrue, "%s: the bloom filters are", name)
 	}
 }
 
@@ -152,9 +140,7 @@ func TestLogOutsideTheFilter(t *testing.T) {
 	f.restart(t, nil, forging, f.node.URL)
 	f.catchUp(t)
 	f.expect(t, 2, 0, 0, 0, 0)
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node is")
 }
 
 // TestBlockWhoseLogsAreRefused has the only node refuse the logs of one block, and some of the possible substitutes:
@@ -210,15 +196,11 @@ func TestBlockWhoseLogsAreRefused(t *testing.T) {
 			})
 			f.restart(t, nil, url)
 			f.catchUp(t)
-			if got := f.ledger.count(invoice.Confirmed); got != 3 {
-				t.Errorf("%s, %s: %d payments are confirmed, want 3", name, where, got)
-			}
+			expect.Equal(t, f.ledger.count(invoice.Confirmed), 3, "%s, %s: payments are confirmed:", name, where)
 			if len(f.ledger.events) != 1 {
 				t.Errorf("%s, %s: the registry's events are %v", name, where, f.ledger.events)
 			}
-			if got := f.state(0); got != chain.StateOK {
-				t.Errorf("%s, %s: the node is %s, want ok", name, where, got)
-			}
+			expect.Equal(t, f.state(0), chain.StateOK, "%s, %s: the node is", name, where)
 		}
 	}
 }

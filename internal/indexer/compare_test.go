@@ -62,9 +62,7 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 				if got := f.ledger.count(invoice.Pending); got != want {
 					t.Errorf("%s, %d nodes, receipts %t: %d payments are pending, want %d", name, nodes, receipts, got, want)
 				}
-				if got := f.state(0); got != state {
-					t.Errorf("%s, %d nodes, receipts %t: the node is %s, want %s", name, nodes, receipts, got, state)
-				}
+				expect.Equal(t, f.state(0), state, "%s, %d nodes, receipts %t: the node is", name, nodes, receipts)
 				if got := f.Status().Comparison; got != by {
 					t.Errorf("%s, %d nodes, receipts %t: blocks are compared by %s, want %s", name, nodes, receipts, got, by)
 				}
@@ -103,9 +101,7 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 					if nodes == 2 || besides && receipts {
 						found = all
 					}
-					if got := f.ledger.count(invoice.Pending); got != found {
-						t.Errorf("%d payments are pending, want %d", got, found)
-					}
+					expect.Equal(t, f.ledger.count(invoice.Pending), found, "payments are pending:")
 					if got := f.state(0); (got == chain.StateQuarantined) != (nodes == 2) {
 						t.Errorf("the node is %s", got)
 					}
@@ -121,9 +117,7 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 					if verified {
 						found = all
 					}
-					if got := f.ledger.count(invoice.Confirmed); got != found {
-						t.Errorf("after the audit %d payments are confirmed, want %d", got, found)
-					}
+					expect.Equal(t, f.ledger.count(invoice.Confirmed), found, "after the audit payments are confirmed:")
 					if got := f.Status().Audit.Counted.Unverified; nodes == 1 && (got == 0) != verified {
 						t.Errorf("the audit counts %d blocks that are not verified", got)
 					}
@@ -147,9 +141,7 @@ func TestQuarantinedNodeReadsNoRange(t *testing.T) {
 	f.chain.Mine(omitted)
 	f.chain.MineEmpty(2)
 	f.catchUp(t)
-	if got := f.ledger.count(invoice.Pending); got != 1 {
-		t.Errorf("%d payments are pending, want 1", got)
-	}
+	expect.Equal(t, f.ledger.count(invoice.Pending), 1, "payments are pending:")
 }
 
 // TestCostOfComparing bounds the calls for blocks: one more for each block with a bloom filter that
@@ -200,9 +192,7 @@ func TestForgedLogAtTheHead(t *testing.T) {
 	f.chain.Mine(chaintest.NewTx(chaintest.Transfer(token, bob, merchant, five)))
 	f.catchUp(t)
 	f.expect(t, 1, 0, 1, 0, 0)
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node is")
 }
 
 // TestOmittedLogThatOnlyTheOtherNodeReturns has the first node leave out a log and return no receipt of its
@@ -249,9 +239,7 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 				f.catchUp(t)
 				f.audit(t)
 				expect.OK(t, f.readUnread(t.Context()))
-				if got := f.ledger.count(invoice.Confirmed); got != 2 {
-					t.Errorf("after the audit %d payments are confirmed, want 2", got)
-				}
+				expect.Equal(t, f.ledger.count(invoice.Confirmed), 2, "after the audit payments are confirmed:")
 			})
 		}
 	}
@@ -299,9 +287,7 @@ func TestComparesWithoutNodeThatLags(t *testing.T) {
 		now = now.Add(5 * time.Minute) // until no node backs off
 		f.audit(t)
 		expect.OK(t, f.readUnread(t.Context()))
-		if got := f.ledger.count(invoice.Confirmed); got != 2 {
-			t.Errorf("receipts %t: %d payments are confirmed, want 2", receipts, got)
-		}
+		expect.Equal(t, f.ledger.count(invoice.Confirmed), 2, "receipts %t: payments are confirmed:", receipts)
 	}
 }
 

@@ -129,9 +129,7 @@ func TestContradictionIsQuarantined(t *testing.T) {
 			if got := f.ledger.count(invoice.Confirmed); got != 2 || f.ledger.count(invoice.Orphaned) != 0 {
 				t.Errorf("%s, %s: %d payments are confirmed, want 2", name, where, got)
 			}
-			if got := f.state(0); got != chain.StateQuarantined {
-				t.Errorf("%s, %s: the node is %s, want it quarantined", name, where, got)
-			}
+			expect.Equal(t, f.state(0), chain.StateQuarantined, "%s, %s: the node is", name, where)
 		}
 	}
 }
@@ -175,9 +173,7 @@ func TestContradictionAtTheEnd(t *testing.T) {
 			t.Errorf("%s: the round went well", name)
 		}
 		f.expect(t, 4, 0, 2, 0, 0)
-		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the node is %s, want it quarantined", name, got)
-		}
+		expect.Equal(t, f.state(0), chain.StateQuarantined, "%s: the node is", name)
 		f.restart(t, nil, url, f.node.URL)
 		f.catchUp(t)
 		f.expect(t, 4, 1, 0, 2, 0)
@@ -214,15 +210,11 @@ func TestReceiptsContradictReceipts(t *testing.T) {
 				t.Errorf("%d others: %v", others, err)
 			}
 		}
-		if got := f.ledger.count(invoice.Confirmed); got != want.confirmed {
-			t.Errorf("%d others: %d payments are confirmed, want %d", others, got, want.confirmed)
-		}
+		expect.Equal(t, f.ledger.count(invoice.Confirmed), want.confirmed, "%d others: payments are confirmed:", others)
 		if orphaned := f.ledger.count(invoice.Orphaned); orphaned > 0 != (others == 0) {
 			t.Errorf("%d others: %d payments are orphaned", others, orphaned)
 		}
-		if got := f.state(0); got != want.state {
-			t.Errorf("%d others: the node is %s, want %s", others, got, want.state)
-		}
+		expect.Equal(t, f.state(0), want.state, "%d others: the node is", others)
 	}
 }
 
@@ -278,9 +270,7 @@ func TestIncompleteReceiptsAreAFailure(t *testing.T) {
 	headers, err := p.Headers(t.Context(), []uint64{b.Number})
 	expect.OK(t, err)
 	h := headers[0]
-	if h.Txs != 1 {
-		t.Errorf("the block has %d transactions, want 1", h.Txs)
-	}
+	expect.Equal(t, h.Txs, 1, "transactions of the block:")
 	h.Bloom[0] = 0 // the filter of another block
 	h.Bloom[1] = 1
 	_, err = f.blockReceipts(t.Context(), node{p}, h)
@@ -289,9 +279,7 @@ func TestIncompleteReceiptsAreAFailure(t *testing.T) {
 		t.Fatalf("receipts of another block: %v", err)
 	}
 	failed.report()
-	if got := f.state(0); got != chain.StateBackoff {
-		t.Errorf("the node is %s, want it to cool down", got)
-	}
+	expect.Equal(t, f.state(0), chain.StateBackoff, "the node is")
 	f.cfg.Chain.FullBloom = false
 	h.Bloom = headers[0].Bloom
 	for i := range h.Bloom {
@@ -367,12 +355,8 @@ func TestOneChainUnderTwoKeys(t *testing.T) {
 		if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "chain test under the key twin") {
 			t.Errorf("begun %t: got %v, want an ErrMismatch that names both keys", begun, err)
 		}
-		if g.ledger.cursor != before {
-			t.Errorf("begun %t: the cursor moved to %+v", begun, g.ledger.cursor)
-		}
-		if got := g.state(0); got != chain.StateMisconfigured {
-			t.Errorf("begun %t: the node is %s, want misconfigured", begun, got)
-		}
+		expect.Equal(t, g.ledger.cursor, before, "begun %t: the cursor moved to", begun)
+		expect.Equal(t, g.state(0), chain.StateMisconfigured, "begun %t: the node is", begun)
 		// The earlier chain continues.
 		f.restart(t, func(c *Config) { c.Ledger, c.Others = ledgers{f.ledger, g.ledger, "twin"}, []string{"twin"} })
 		f.chain.Mine()
@@ -402,9 +386,7 @@ func TestOtherChainsAreOther(t *testing.T) {
 		now = now.Add(distinctEvery)
 	}
 	g.catchUp(t)
-	if got := g.ledger.cursor.Indexed.Number; got != 12 {
-		t.Errorf("read up to block %d, want 12", got)
-	}
+	expect.Equal(t, g.ledger.cursor.Indexed.Number, 12, "read up to block")
 }
 
 // question is a JSON-RPC call that is forwarded to a node.

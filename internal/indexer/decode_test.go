@@ -211,9 +211,7 @@ func TestCalldata(t *testing.T) {
 			t.Fatalf("input %x: %v, %v", test.input, got, err)
 		}
 		for _, tr := range got {
-			if tr.Evidence.Calldata != test.want {
-				t.Errorf("input %x: evidence is %s, want %s", test.input, tr.Evidence.Calldata, test.want)
-			}
+			expect.Equal(t, tr.Evidence.Calldata, test.want, "input %x: evidence is", test.input)
 		}
 	}
 }
@@ -442,12 +440,8 @@ func TestNoticeOfOmittedTransfer(t *testing.T) {
 	}
 	now = now.Add(noticeGrace + time.Second)
 	read()
-	if got := f.ledger.count(invoice.Confirmed); got != 2 {
-		t.Errorf("%d payments are confirmed, want 2", got)
-	}
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.ledger.count(invoice.Confirmed), 2, "payments are confirmed:")
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node is")
 	before := f.node.Calls("eth_getLogs")
 	read()
 	if got := f.node.Calls("eth_getLogs"); got != before {

@@ -75,9 +75,7 @@ func TestRealNode(t *testing.T) {
 	}
 	seal()
 	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
-		if n := f.ledger.count(invoice.Pending); n != len(want) {
-			t.Errorf("%s: %d transfers are pending, want %d", name, n, len(want))
-		}
+		expect.Equal(t, f.ledger.count(invoice.Pending), len(want), "%s: transfers are pending:", name)
 		for _, r := range f.ledger.records {
 			w, ok := want[r.TxHash]
 			if !ok || r.Amount != invoice.NewAmount(w.amount) || r.To != invoice.Address(to) || r.From != invoice.Address(devchain.Address(payer)) {
@@ -86,9 +84,7 @@ func TestRealNode(t *testing.T) {
 			if w.evidence.Calldata.IsZero() {
 				r.Evidence.Calldata = invoice.Hash{} // the end of a signature
 			}
-			if r.Evidence != w.evidence {
-				t.Errorf("%s: the evidence of %s is %+v, want %+v", name, r.Amount, r.Evidence, w.evidence)
-			}
+			expect.Equal(t, r.Evidence, w.evidence, "%s: the evidence of %s is", name, r.Amount)
 		}
 		for _, id := range []invoice.Hash{registryID, bothID} {
 			if f.ledger.events[ledger.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: ledger.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
@@ -102,9 +98,7 @@ func TestRealNode(t *testing.T) {
 	poll()
 	push()
 	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
-		if n := f.ledger.count(invoice.Orphaned); n != len(want) {
-			t.Errorf("%s: %d transfers are orphaned, want %d", name, n, len(want))
-		}
+		expect.Equal(t, f.ledger.count(invoice.Orphaned), len(want), "%s: transfers are orphaned:", name)
 	}
 	// The replaced transactions went back to the pool, and are mined again.
 	late := must(world.SendToken(ctx, payer, to, big.NewInt(6), nil))

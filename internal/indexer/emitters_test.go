@@ -138,9 +138,7 @@ func TestLookalikeContracts(t *testing.T) {
 	if err != nil || len(got) != 0 {
 		t.Errorf("counted %+v, %v; want nothing", got, err)
 	}
-	if txs := testDecoder.touching(r.Logs, watched); len(txs) != 0 {
-		t.Errorf("transactions that matter are %v, want none", txs)
-	}
+	expect.Len(t, testDecoder.touching(r.Logs, watched), 0, "transactions that matter are")
 
 	var batch []chaintest.Log
 	for n := range uint64(500) {
@@ -157,9 +155,7 @@ func TestLookalikeContracts(t *testing.T) {
 	}
 
 	self := []types.Log{receipt(chaintest.Transfer(token, merchant, merchant, five)).Logs[0]}
-	if txs := testDecoder.touching(self, watched); len(txs) != 1 {
-		t.Errorf("a transfer of a merchant to itself is in %v", txs)
-	}
+	expect.Len(t, testDecoder.touching(self, watched), 1, "a transfer of a merchant to itself is in")
 }
 
 // TestFormerRegistries pays through a registry that is no longer configured, and

@@ -238,9 +238,7 @@ func TestStandbyLeavesNodesAlone(t *testing.T) {
 	<-turned
 	close(turn)
 	<-done
-	if calls := s.cfg.Pool.Health()[0].Calls.Total() - before; calls != 0 {
-		t.Errorf("the standby made %d calls", calls)
-	}
+	expect.Equal(t, s.cfg.Pool.Health()[0].Calls.Total()-before, 0, "calls of the standby:")
 	if got, want := s.Status().Indexed, p.Status().Indexed; got+300 < want {
 		t.Errorf("the standby has block %d, and the other replica %d", got, want)
 	}
@@ -277,9 +275,7 @@ func TestReadsTogetherByOneRequest(t *testing.T) {
 			}
 			proxy.SetFaults()
 			f.catchUp(t)
-			if got := f.ledger.count(invoice.Pending); got != 1 {
-				t.Errorf("%d payments are pending, want 1", got)
-			}
+			expect.Equal(t, f.ledger.count(invoice.Pending), 1, "payments are pending:")
 		})
 	}
 }
@@ -417,13 +413,9 @@ func TestRecordPaceOfFew(t *testing.T) {
 	t.Parallel()
 	p := &recordPace{size: 1000, least: 100, warm: true, learned: true}
 	p.recorded(10, recordIdleTurn/2, false)
-	if p.size != 1000 {
-		t.Errorf("steps of %d after one of 10, want 1000", p.size)
-	}
+	expect.Equal(t, p.size, 1000, "after a step of 10, the next one is of")
 	p.recorded(10, 2*recordIdleTurn, false)
-	if p.size != 100 {
-		t.Errorf("steps of %d after one of 10 that took too long, want the least, 100", p.size)
-	}
+	expect.Equal(t, p.size, 100, "after a step of 10 that took too long, the next one is of")
 }
 
 // TestRecordPaceSplit checks that steps have all blocks in their order, begin with the child of the block before, and

@@ -150,9 +150,7 @@ func TestLifeOfAPayment(t *testing.T) {
 	}
 	before := f.node.Calls("eth_getBlockByNumber")
 	f.catchUp(t)
-	if asked := f.node.Calls("eth_getBlockByNumber") - before; asked != 1 {
-		t.Errorf("a sync without a new block asks for %d blocks, want the head alone", asked)
-	}
+	expect.Equal(t, f.node.Calls("eth_getBlockByNumber")-before, 1, "a sync without a new block asks for blocks:")
 	if s := f.Status(); s.Head != 4 || s.ChainKey != "test" || !strings.HasPrefix(s.Source, "http://127.0.0.1") {
 		t.Errorf("status is %+v", s)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // drawBlockReadings draws nodes that have one of three blocks at the judged
@@ -154,9 +155,7 @@ func TestHeightsToInspect(t *testing.T) {
 		{3, 3, []uint64{3, 4}},
 		{2, 4, []uint64{2, 3, 4}},
 	} {
-		if got := heightsToInspect(test.number, test.final); !slices.Equal(got, test.want) {
-			t.Errorf("block %d above %d: %v, want %v", test.number, test.final, got, test.want)
-		}
+		expect.List(t, heightsToInspect(test.number, test.final), test.want, "block %d above %d:", test.number, test.final)
 	}
 	far := heightsToInspect(10_000, 5)
 	if len(far) != maxLinked+2 || far[0] != 5 || far[1] != 10_001-maxLinked || far[len(far)-1] != 10_001 {

@@ -165,9 +165,7 @@ func TestComparesWithNodeWithLimits(t *testing.T) {
 		if got := f.ledger.count(invoice.Confirmed) + f.ledger.count(invoice.Pending); got != 2 {
 			t.Errorf("together %t: %d payments are recorded, want 2", together, got)
 		}
-		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("together %t: the node is %s", together, got)
-		}
+		expect.Equal(t, f.state(0), chain.StateQuarantined, "together %t: the node is", together)
 		if s := f.Status(); together && (s.Compared[ComparedNode] == 0 && s.Compared[ComparedReceipts] == 0 || s.Audit.Counted.Unverified > 0) {
 			t.Errorf("compared are %v, audited %+v", s.Compared, s.Audit.Counted)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestContradictions makes the only node return inconsistent answers, for single blocks and for ranges. No block is
@@ -72,9 +73,7 @@ func TestContradictions(t *testing.T) {
 		if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 1 && gap.Next != chain.FirstRange+1 {
 			t.Errorf("%s: read up to the gap %+v", name, gap)
 		}
-		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the node is %s, want it quarantined", name, got)
-		}
+		expect.Equal(t, f.state(0), chain.StateQuarantined, "%s: the node is", name)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestUnprovenTransfer(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 8, 5, 0, 1, 0)
 	for _, r := range f.ledger.records {
-		if r.Amount != five {
-			t.Errorf("a transfer of %s was confirmed, want 5", r.Amount)
-		}
+		expect.Equal(t, r.Amount, five, "the confirmed transfer is of")
 	}
 }
 
@@ -231,12 +228,8 @@ func TestGenesisIsRemembered(t *testing.T) {
 	if !errors.Is(err, chain.ErrMismatch) || !strings.Contains(err.Error(), "another chain with the same chain id") {
 		t.Errorf("got %v, want an ErrMismatch that says so", err)
 	}
-	if got := other.state(0); got != chain.StateMisconfigured {
-		t.Errorf("the node is %s, want misconfigured", got)
-	}
-	if f.ledger.cursor != before {
-		t.Errorf("the cursor moved to %+v", f.ledger.cursor)
-	}
+	expect.Equal(t, other.state(0), chain.StateMisconfigured, "the node is")
+	expect.Equal(t, f.ledger.cursor, before, "the cursor moved to")
 }
 
 // TestGenesisOfReadChain starts on a chain that an earlier version read. The node's oldest block is stored only if the
@@ -253,9 +246,7 @@ func TestGenesisOfReadChain(t *testing.T) {
 		f.restart(t, nil)
 		f.chain.Mine()
 		_, _ = f.sync(t.Context()) // it fails on another chain
-		if got := f.ledger.genesis != nil; got != want {
-			t.Errorf("the node has the final block: %t; its genesis is remembered: %t", has, got)
-		}
+		expect.Equal(t, f.ledger.genesis != nil, want, "the node has the final block: %t; its genesis is remembered:", has)
 	}
 }
 
@@ -275,9 +266,7 @@ func TestPrunedGenesis(t *testing.T) {
 		f.ledger = newMemory(merchant)
 		f.restart(t, func(c *Config) { c.Ledger, c.Chain.StartBlock = f.ledger, start }, url)
 		f.catchUp(t)
-		if got := f.ledger.cursor.Indexed.Number; got != 9 {
-			t.Errorf("start block %v: read up to block %d, want 9", start, got)
-		}
+		expect.Equal(t, f.ledger.cursor.Indexed.Number, 9, "start block %v: read up to block", start)
 		if got := f.ledger.genesis; (got == nil) != (start == nil) || got != nil && got.Number != first {
 			t.Errorf("start block %v: the genesis %+v is remembered", start, got)
 		}

@@ -215,15 +215,11 @@ func TestBackoff(t *testing.T) {
 	f := newFixture(t, nil)
 	want := firstBackoff
 	for n := 1; n < 100; n++ {
-		if got := f.backoff(n); got != want {
-			t.Errorf("wait after failure %d is %s, want %s", n, got, want)
-		}
+		expect.Equal(t, f.backoff(n), want, "wait after failure %d is", n)
 		want = min(2*want, maxBackoff)
 	}
 	f.cfg.Jitter = func() float64 { return 0 }
-	if got := f.backoff(1); got != firstBackoff*4/5 {
-		t.Errorf("shortest first wait is %s", got)
-	}
+	expect.Equal(t, f.backoff(1), firstBackoff*4/5, "shortest first wait is")
 }
 
 // TestNoQuorumIsLoggedOnce has the block at the finalized height differ from round to round for the same reason: one
@@ -308,9 +304,7 @@ func TestLostRacesBackOff(t *testing.T) {
 				t.Errorf("round %d lost: %t, %v; want another one at once", n+1, more, err)
 			}
 		}
-		if _, err := f.sync(t.Context()); !errors.Is(err, ledger.ErrCursorMoved) {
-			t.Errorf("one sync more: %v, want ErrCursorMoved", err)
-		}
+		expect.Error(t, ledger.ErrCursorMoved, "one sync more")(f.sync(t.Context()))
 		f.ledger.fail = nil
 		f.catchUp(t)
 		f.chain.Mine()
@@ -375,9 +369,7 @@ func TestNodeRepeatsAFalseBlock(t *testing.T) {
 			f.chain.Mine()
 		}
 	}
-	if n := f.ledger.count(invoice.Confirmed); n != 0 {
-		t.Errorf("%d transfers are confirmed by one node's word", n)
-	}
+	expect.Equal(t, f.ledger.count(invoice.Confirmed), 0, "transfers are confirmed by one node's word:")
 	if f.ledger.count(invoice.Pending) == 0 {
 		t.Error("nothing was recorded by the node that invents")
 	}

@@ -42,9 +42,7 @@ func (f *fixture) standBySync(t *testing.T) Status {
 func TestStandby(t *testing.T) {
 	f := newFixture(t, nil)
 	standby, reads := newStandby(t, f, nil)
-	if _, err := standby.sync(t.Context()); !errors.Is(err, errUnread) {
-		t.Errorf("before the chain was read: %v", err)
-	}
+	expect.Error(t, errUnread, "before the chain was read")(standby.sync(t.Context()))
 	for i := range 20 {
 		f.chain.Mine(chaintest.NewTx(pays(alice, uint64(i+1))))
 		if i == 10 {
@@ -60,9 +58,7 @@ func TestStandby(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"eth_getLogs", "eth_getBlockReceipts", "eth_getTransactionReceipt"} {
-		if n := standby.node.Calls(method); n != 0 {
-			t.Errorf("the standby called %s %d times", method, n)
-		}
+		expect.Equal(t, standby.node.Calls(method), 0, "calls of %s by the standby:", method)
 	}
 	f.chain.Mine(chaintest.NewTx(pays(alice, 100)))
 	reads.Store(true)
@@ -91,9 +87,7 @@ func TestStandbyOfGap(t *testing.T) {
 	if s := standby.standBySync(t); s.Backfill != nil {
 		t.Errorf("after another replica has read older blocks: %+v", s.Backfill)
 	}
-	if n := standby.node.Calls("eth_getLogs"); n != 0 {
-		t.Errorf("the standby called eth_getLogs %d times", n)
-	}
+	expect.Equal(t, standby.node.Calls("eth_getLogs"), 0, "calls of eth_getLogs by the standby:")
 }
 
 // TestStandbyOfNobody has no replica read the chain: one replica starts to read it after maxBehind, until another does.
@@ -139,9 +133,7 @@ func TestStandbyBehind(t *testing.T) {
 	standby.node.Lag(2)
 	standby.standBySync(t)
 	c.Add(maxBehind)
-	if _, err := standby.sync(t.Context()); !errors.Is(err, errNodeBehind) {
-		t.Errorf("a standby that lacks blocks: %v", err)
-	}
+	expect.Error(t, errNodeBehind, "a standby that lacks blocks")(standby.sync(t.Context()))
 }
 
 // TestFailing has a replica leave the chain to others when one of its loops fails for failingAfter, or a sync takes

@@ -273,9 +273,7 @@ func TestStreamOrder(t *testing.T) {
 // expectForeignRejected fails the test unless the node is quarantined and all recorded transfers are on the chain.
 func (f *fixture) expectForeignRejected(t *testing.T, node int) {
 	t.Helper()
-	if got := f.state(node); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.state(node), chain.StateQuarantined, "the node is")
 	for _, r := range f.ledger.records {
 		if r.BlockHash != invoice.Hash(f.chain.Blocks()[r.BlockNumber].Hash) {
 			t.Errorf("recorded %+v", r)
@@ -378,9 +376,7 @@ func TestFewPaymentsInBlock(t *testing.T) {
 	f.chain.Mine(append(payments(), chaintest.NewTx(others...))...)
 	f.catchUp(t)
 	f.expect(t, 1, 0, minWholeBlockTxs, 0, 0)
-	if n := f.node.Calls("eth_getBlockReceipts"); n != 0 {
-		t.Errorf("all receipts were asked for %d times", n)
-	}
+	expect.Equal(t, f.node.Calls("eth_getBlockReceipts"), 0, "times that all receipts were asked for:")
 	f.chain.Mine(append(payments(), chaintest.NewTx(others[1:]...))...)
 	f.catchUp(t)
 	if n := f.node.Calls("eth_getBlockReceipts"); n != 1 {
@@ -393,17 +389,11 @@ func TestGrow(t *testing.T) {
 	f := newFixture(t, nil)
 	limit := f.cfg.Pool.Nodes()[0].Limit(chain.KindRange)
 	grow(limit, chain.FirstRange, 4*targetLogs)
-	if n := limit.Next(); n != chain.FirstRange/4 {
-		t.Errorf("after four times the logs wanted, %d blocks are asked for", n)
-	}
+	expect.Equal(t, limit.Next(), chain.FirstRange/4, "after four times the logs wanted, blocks are asked for:")
 	grow(limit, chain.FirstRange/4, targetLogs)
-	if n := limit.Next(); n != chain.FirstRange/4 {
-		t.Errorf("after as many logs as wanted, %d blocks are asked for", n)
-	}
+	expect.Equal(t, limit.Next(), chain.FirstRange/4, "after as many logs as wanted, blocks are asked for:")
 	grow(limit, chain.FirstRange/4, targetLogs*3/4)
-	if n := limit.Next(); n != chain.FirstRange/2 {
-		t.Errorf("after fewer logs than wanted, %d blocks are asked for", n)
-	}
+	expect.Equal(t, limit.Next(), chain.FirstRange/2, "after fewer logs than wanted, blocks are asked for:")
 }
 
 // TestAddressCache queries the ledger once for each account, in bounded batches.
@@ -432,9 +422,7 @@ func TestAddressCache(t *testing.T) {
 		}
 	}
 	for a, n := range asked {
-		if n != 1 {
-			t.Errorf("%s was asked about %d times", a, n)
-		}
+		expect.Equal(t, n, 1, "times that %s was asked about:", a)
 	}
 	for i := range MaxCached/maxLookup + 1 {
 		some := make([]invoice.Address, maxLookup)

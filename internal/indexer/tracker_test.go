@@ -105,9 +105,7 @@ func TestLinked(t *testing.T) {
 	tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[10], Confirmed: a[10]}, nil)
 	tracker.Append(a[11])
 	tracker.Append(block(12, 'a', a[11]))
-	if got := tracker.Linked(); got != 10 {
-		t.Errorf("blocks that follow each other lead up from %d, want 10", got)
-	}
+	expect.Equal(t, tracker.Linked(), 10, "blocks that follow each other lead up from")
 }
 
 // TestTrackerFollowsAnyFork is a state machine: a model chain grows and forks as far as finality allows, and the
@@ -257,9 +255,7 @@ func TestAhead(t *testing.T) {
 		{[]uint64{5, 7, 30, 31}, 10, 7},
 		{[]uint64{5, 30, 31}, 10, 30}, // blocks that were read as a range
 	} {
-		if got := of(test.kept...).Ahead(test.most).Number; got != test.want {
-			t.Errorf("%d ahead of %v: %d, want %d", test.most, test.kept, got, test.want)
-		}
+		expect.Equal(t, of(test.kept...).Ahead(test.most).Number, test.want, "%d ahead of %v:", test.most, test.kept)
 	}
 }
 

@@ -54,9 +54,7 @@ func TestOmittedLogIsReadAgain(t *testing.T) {
 					if got := f.ledger.count(want); got != found || len(f.ledger.unread) != 0 {
 						t.Errorf("%d payments are %s, and %d are unread; want %d and 0", got, want, len(f.ledger.unread), found)
 					}
-					if got := f.state(0); got != chain.StateQuarantined {
-						t.Errorf("the node that was wrong is %s", got)
-					}
+					expect.Equal(t, f.state(0), chain.StateQuarantined, "the node that was wrong is")
 					if nodes > 1 && f.state(1) != chain.StateOK {
 						t.Errorf("the other node is %s", f.state(1))
 					}
@@ -180,9 +178,7 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 1 || f.ledger.unread[invoice.Hash(bad.Hash)].Attempts != 2 {
 		t.Errorf("read again: %v, %+v", err, f.ledger.unread)
 	}
-	if got := f.Status().Unread[ledger.UnreadUnreadable]; got != 1 {
-		t.Errorf("the status shows %d", got)
-	}
+	expect.Equal(t, f.Status().Unread[ledger.UnreadUnreadable], 1, "the status shows")
 	now = now.Add(5 * time.Minute) // until no node cools down
 	proxies[nodes-1].SetFaults()
 	if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {

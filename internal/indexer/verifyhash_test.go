@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // nodes makes the fixture use the given number of proxies of its node, the first
@@ -56,9 +57,7 @@ func TestLeftOutLogs(t *testing.T) {
 		f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 		f.catchUp(t)
 		f.expect(t, 2, 0, test.found, 0, 0)
-		if got := f.state(0); got != test.first {
-			t.Errorf("%s: the first node is %s, want %s", name, got, test.first)
-		}
+		expect.Equal(t, f.state(0), test.first, "%s: the first node is", name)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestLogsLeftOutOfRange(t *testing.T) {
 		}
 		f.catchUp(t)
 		f.expect(t, 4*maxBlocks+5, 4*maxBlocks+2, 3, 4*maxBlocks-3, 0)
-		if got := f.state(0); got != chain.StateQuarantined {
-			t.Errorf("%s: the node is %s, want it quarantined", name, got)
-		}
+		expect.Equal(t, f.state(0), chain.StateQuarantined, "%s: the node is", name)
 	}
 }
 
@@ -112,13 +109,9 @@ func TestBloomFalsePositive(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 1, 0, 0, 0, 0)
 	for i := range 2 {
-		if got := f.state(i); got != chain.StateOK {
-			t.Errorf("node %d is %s", i, got)
-		}
+		expect.Equal(t, f.state(i), chain.StateOK, "node %d is", i)
 	}
-	if n := f.node.Calls("eth_getLogs"); n != 3 {
-		t.Errorf("logs were asked for %d times, want once of each node, and once to see what the bloom filters hold", n)
-	}
+	expect.Equal(t, f.node.Calls("eth_getLogs"), 3, "times that logs were asked for:")
 }
 
 // TestFalseFinalBlock has nodes report another block at the height that
@@ -315,9 +308,7 @@ func TestHeadRegression(t *testing.T) {
 	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
 	f.catchUp(t)
 	f.expect(t, chain.MaxRegress+41, chain.MaxRegress+38, 1, 0, 0)
-	if got := f.state(0); got != chain.StateQuarantined {
-		t.Errorf("the node is %s, want it quarantined", got)
-	}
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node is")
 }
 
 // TestSlowVote has the second node not answer: blocks that become final wait for it once, and not again while it is
@@ -334,9 +325,7 @@ func TestSlowVote(t *testing.T) {
 		f.catchUp(t)
 	}
 	f.expect(t, 7, 4, 0, 0, 0)
-	if got := f.state(1); got != chain.StateBackoff {
-		t.Errorf("the slow node is %s, want it left alone", got)
-	}
+	expect.Equal(t, f.state(1), chain.StateBackoff, "the slow node is")
 }
 
 // TestAllBehind makes the only node lack indexed blocks, like a node that syncs again. It is an error only if it lasts.
@@ -426,9 +415,7 @@ func TestQuorum(t *testing.T) {
 				if test.noQuorum != "" {
 					want = 0
 				}
-				if got := f.ledger.count(invoice.Confirmed); got != want {
-					t.Errorf("%d transfers are confirmed, want %d", got, want)
-				}
+				expect.Equal(t, f.ledger.count(invoice.Confirmed), want, "transfers are confirmed:")
 				for _, b := range f.ledger.breaches {
 					t.Error(b)
 				}
@@ -450,9 +437,7 @@ func TestQuorumOnLateAddress(t *testing.T) {
 	f.catchUp(t)
 	f.expect(t, 4, 1, 0, 1, 0)
 	for i := range 2 {
-		if got := f.state(i); got != chain.StateOK {
-			t.Errorf("node %d is %s", i, got)
-		}
+		expect.Equal(t, f.state(i), chain.StateOK, "node %d is", i)
 	}
 }
 

@@ -52,8 +52,7 @@ func TestAudit(t *testing.T) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 		for range 2 {
-			_, err := w.attribute(p, inv)
-			w.must(err)
+			w.must(w.attribute(p, inv))
 		}
 		entry := check(p.ID, access.ActionAttributionAssign, access.ActorOpen, w.merchant, "", `{"invoiceId":"`+inv.ID+`","by":"maria","note":"she wrote to us"}`)
 

@@ -40,9 +40,7 @@ func TestAuthorizationRoundTrip(t *testing.T) {
 			if diff := cmp.Diff([]ledger.Authorization{byNonce}, all, rowtest.Equal); err != nil || diff != "" {
 				t.Errorf("%v (-by nonce +of the invoice):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(want, byNonce, rowtest.Equal); diff != "" {
-				t.Errorf("(-written +read):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, byNonce, rowtest.Equal), "")
 		}
 		check()
 		for name, a := range map[string][4]any{
@@ -50,16 +48,12 @@ func TestAuthorizationRoundTrip(t *testing.T) {
 			"payer": {"base", want.Token, invoice.Address{1}, want.Nonce}, "nonce": {"base", want.Token, want.From, invoice.Hash{1}},
 		} {
 			_, err := ledger.NewReader(s).AuthorizationByNonce(t.Context(), a[0].(string), a[1].(invoice.Address), a[2].(invoice.Address), a[3].(invoice.Hash))
-			if !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("with another %s: %v", name, err)
-			}
+			expect.Error(t, db.ErrNotFound, "with another %s", name)(err)
 		}
 		again := rowtest.SampleAuthorization(1, "inv_2")
 		again.ID = "aut_9"
 		err := s.Update(t.Context(), func(tx *db.Tx) error { return ledger.InsertAuthorization(t.Context(), tx, again) })
-		if !errors.Is(err, db.ErrConflict) {
-			t.Errorf("the nonce is bound twice: %v", err)
-		}
+		expect.Error(t, db.ErrConflict, "the nonce is bound twice")(err)
 
 		p := authorizedPayment(5, want)
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
@@ -72,9 +66,8 @@ func TestAuthorizationRoundTrip(t *testing.T) {
 		check()
 		bound, err := ledger.BoundAuthorizations(t.Context(), s, []invoice.Transfer{rowtest.SamplePayment(1).Transfer, p.Transfer})
 		wantBound := map[int]ledger.BoundAuthorization{1: {ID: want.ID, InvoiceID: "inv_1", To: want.To, Value: want.Value, PaymentID: p.ID}}
-		if diff := cmp.Diff(wantBound, bound, rowtest.Equal); err != nil || diff != "" {
-			t.Errorf("%v (-want +bound):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff(wantBound, bound, rowtest.Equal), "")
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
 			return ledger.SetAuthorizationPayments(ctx, tx, map[string]string{want.ID: "", "aut_2": ""})
 		})
@@ -161,9 +154,8 @@ func TestX402Settlements(t *testing.T) {
 		check := func(want ledger.X402Settlement) {
 			t.Helper()
 			got, err := ledger.NewReader(s).X402Settlement(t.Context(), want.AuthorizationKey)
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
-				t.Errorf("%v (-written +read):\n%s", err, diff)
-			}
+			expect.NoError(t, err)
+			expect.NoDiff(t, cmp.Diff(want, got), "")
 		}
 		check(want)
 		second := want
@@ -171,9 +163,7 @@ func TestX402Settlements(t *testing.T) {
 		insert := func(row ledger.X402Settlement) error {
 			return s.Update(t.Context(), func(tx *db.Tx) error { return ledger.InsertX402Settlement(t.Context(), tx, row) })
 		}
-		if err := insert(second); !errors.Is(err, db.ErrConflict) {
-			t.Errorf("a second settlement of an authorization: %v", err)
-		}
+		expect.Error(t, db.ErrConflict, "a second settlement of an authorization")(insert(second))
 		check(want)
 		secret := rowtest.SampleSettlement(rowtest.SampleAuthorization(2, "inv_2"))
 		secret.ClientSecret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -181,9 +171,7 @@ func TestX402Settlements(t *testing.T) {
 		check(secret)
 		unknown := want.AuthorizationKey
 		unknown.Nonce = invoice.Hash{1}
-		if _, err := ledger.NewReader(s).X402Settlement(t.Context(), unknown); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("of another nonce: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "of another nonce")(ledger.NewReader(s).X402Settlement(t.Context(), unknown))
 		for n := range 3 {
 			counted, err := ledger.NewTables(s).CountX402Answer(t.Context(), want.AuthorizationKey, 2)
 			if err != nil || counted != (n < 2) {
@@ -203,9 +191,7 @@ func TestX402Settlements(t *testing.T) {
 		if got, err := ledger.NewReader(s).IsHeldByOther(t.Context(), invoice.Address{0x99}, "n"); err != nil || got {
 			t.Errorf("an address that nobody holds is another's: %v, %v", got, err)
 		}
-		if _, err := ledger.NewReader(s).SentTx(t.Context(), "ctx_none"); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("of no transaction: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "of no transaction")(ledger.NewReader(s).SentTx(t.Context(), "ctx_none"))
 	})
 }
 

@@ -126,8 +126,7 @@ func TestAuthorizationIsBound(t *testing.T) {
 		w.gasless(plenty)
 		inv, other := w.create(), w.create()
 		a := w.authorization(inv, w.hash("nonce"))
-		_, err := w.Authorize(t.Context(), inv.ID, a)
-		w.must(err)
+		w.must(w.Authorize(t.Context(), inv.ID, a))
 		for name, change := range map[string]func(*invoice.Authorization){
 			"value":       func(a *invoice.Authorization) { a.Value = a.Value.Plus(invoice.NewAmount(1)) },
 			"recipient":   func(a *invoice.Authorization) { a.To = invoice.Address{9} },
@@ -143,16 +142,14 @@ func TestAuthorizationIsBound(t *testing.T) {
 				wantRefused(t, err, invoice.RefusedMismatch)
 			}
 		}
-		_, err = w.Authorize(t.Context(), other.ID, a)
+		_, err := w.Authorize(t.Context(), other.ID, a)
 		wantRefused(t, err, invoice.RefusedMismatch)
 		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
 		wantRefused(t, err, invoice.RefusedPending)
 		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, inv.CommitmentID))
 		wantRefused(t, err, invoice.RefusedNonceOfOther)
 		_, err = w.Authorize(t.Context(), "inv_none", a)
-		if !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("of no invoice it is %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "of no invoice it is")(err)
 	})
 }
 
@@ -321,13 +318,11 @@ func TestBlockBeforeAcceptance(t *testing.T) {
 			w.mine(start+1, tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		}, invoice.RefusedValue},
 		"another authorization": {func(w *world, inv invoice.Invoice, _ invoice.Authorization) {
-			_, err := w.Authorize(w.t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
-			w.must(err)
+			w.must(w.Authorize(w.t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce"))))
 		}, invoice.RefusedPending},
 		"the last of the budget": {func(w *world, _ invoice.Invoice, _ invoice.Authorization) {
 			other := w.create()
-			_, err := w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce")))
-			w.must(err)
+			w.must(w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce"))))
 		}, invoice.RefusedBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -377,15 +372,14 @@ func TestVoidWhilePaying(t *testing.T) {
 		for _, of := range []invoice.Invoice{inv, lapses} {
 			b := a
 			b.Nonce = w.hash("nonce of", of.ID)
-			_, err := w.Authorize(t.Context(), of.ID, b)
-			w.must(err)
-			_, err = w.Void(t.Context(), w.own(), of.ID)
-			wantErr(t, "while a payment is being made", err, ledger.ErrOutcomeUnknown)
+			w.must(w.Authorize(t.Context(), of.ID, b))
+			_, err := w.Void(t.Context(), w.own(), of.ID)
+			expect.Error(t, ledger.ErrOutcomeUnknown, "while a payment is being made")(err)
 		}
 		a.Nonce = w.hash("nonce of", inv.ID)
 		w.mine(start+1, w.transferOf(a))
 		_, err := w.Void(t.Context(), w.own(), inv.ID)
-		wantErr(t, "once it is observed", err, invoice.ErrCovered)
+		expect.Error(t, invoice.ErrCovered, "once it is observed")(err)
 		w.mine(a.ValidBefore.Unix())
 		w.final()
 		got, err := w.Void(t.Context(), w.own(), lapses.ID)

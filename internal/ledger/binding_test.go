@@ -184,9 +184,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 				w.Service = w.service()
 				w.must(w.Observe(t.Context(), w.chainKey, part))
 			}
-			if got := w.invoice(inv.ID).FromBlock; got != test.bound {
-				t.Errorf("%s: the invoice is bound to block %d, want %d", name, got, test.bound)
-			}
+			expect.Equal(t, w.invoice(inv.ID).FromBlock, test.bound, "%s: the invoice is bound to block", name)
 			for i, p := range old {
 				if number := 101 + uint64(i); number <= test.bound && (test.forkAt == 0 || number < test.forkAt) {
 					if got := w.payment(p); got.Attributed() {
@@ -243,12 +241,8 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	if got := w.invoice(inv.ID); got.TransferAmount != inv.TransferAmount {
 		t.Errorf("the stored transfer amount is %s, the returned one %s", got.TransferAmount, inv.TransferAmount)
 	}
-	if got := w.eventTypes(inv); len(got) != 1 {
-		t.Errorf("its events are %q", got)
-	}
-	if got := w.intents(inv); len(got) != 1 {
-		t.Errorf("its intents are %q", got)
-	}
+	expect.Len(t, w.eventTypes(inv), 1, "its events are")
+	expect.Len(t, w.intents(inv), 1, "its intents are")
 }
 
 // TestLockBeforeRows lets a create, and the finalizing of a draft, wait for the lock on from_block. At
@@ -276,9 +270,7 @@ func TestLockBeforeRows(t *testing.T) {
 		w.must(w.db.sql.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(relation::regclass::text, ', '), '') FROM pg_locks
 			WHERE mode = 'RowExclusiveLock' AND pid IN (SELECT pid FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory')`).Scan(&written))
-		if written != "" {
-			t.Errorf("%s that waits for the lock has written to %s", name, written)
-		}
+		expect.Equal(t, written, "", "%s that waits for the lock has written to", name)
 		w.must(gate.Rollback())
 		<-done
 	}

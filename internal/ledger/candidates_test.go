@@ -282,9 +282,7 @@ func TestInvoicesOfAmounts(t *testing.T) {
 				}
 				expect.NoDiff(r, cmp.Diff(wantByAmount, sorted(byAmount[n])), "by amount %+v", l)
 				expect.NoDiff(r, cmp.Diff(wantTolerant, sorted(tolerant[n])), "with a tolerance %+v", l)
-				if assigned[n] != last.ID {
-					r.Errorf("transfer amount %s in block %d is of %q, want %q", l.Amount, l.FirstBlock, assigned[n], last.ID)
-				}
+				expect.Equal(r, assigned[n], last.ID, "transfer amount %s in block %d is of", l.Amount, l.FirstBlock)
 			}
 		})
 	})
@@ -451,8 +449,7 @@ func TestRoundTripsOfNearInvoices(t *testing.T) {
 			all[i] = ledger.NearLookup{Transfer: rowtest.SamplePayment(i).Transfer, CreatedBefore: invoice.Unix(2000)}
 		}
 		before := proxy.Turns()
-		_, err := ledger.NewReader(s).NearInvoices(t.Context(), all, "m")
-		rowtest.Must(t, err)
+		expect.Success(t)(ledger.NewReader(s).NearInvoices(t.Context(), all, "m"))
 		return proxy.Turns() - before
 	}
 	turns(2) // it prepares the statements
@@ -531,12 +528,8 @@ func (r *rivalry) awaitCreates(n int, done <-chan struct{}) {
 // checkStored checks that an invoice is stored as it was created, with one event.
 func (r *rivalry) checkStored(inv invoice.Invoice) {
 	r.t.Helper()
-	if diff := cmp.Diff(inv, r.invoice(inv.ID), comparer); diff != "" {
-		r.t.Errorf("created and stored differ:\n%s", diff)
-	}
-	if got := r.eventTypes(inv); len(got) != 1 {
-		r.t.Errorf("its events are %q", got)
-	}
+	expect.NoDiff(r.t, cmp.Diff(inv, r.invoice(inv.ID), comparer), "created and stored differ")
+	expect.Len(r.t, r.eventTypes(inv), 1, "its events are")
 }
 
 // TestKeyUsedMeanwhile lets another process use the idempotency keys of creates that have looked them up.
@@ -557,9 +550,7 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	}
 	var invoices int
 	r.must(r.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM invoices WHERE amount = $1", first.Amount.String()).Scan(&invoices))
-	if invoices != 1 {
-		t.Errorf("%d invoices exist, want 1", invoices)
-	}
+	expect.Equal(t, invoices, 1, "invoices exist:")
 }
 
 // TestDraftDeletedMeanwhile lets another process create and delete a draft with the idempotency key of a create that has
@@ -582,9 +573,7 @@ func TestDraftDeletedMeanwhile(t *testing.T) {
 	draft, draftErr := s.Create(t.Context(), same)
 	r.must(errors.Join(draftErr, s.DeleteDraft(t.Context(), r.own(), draft.ID), other.Rollback()))
 	<-created
-	if !errors.Is(err, ledger.ErrIdempotencyMismatch) {
-		t.Errorf("a key that was used for a draft created an invoice: %v", err)
-	}
+	expect.Error(t, ledger.ErrIdempotencyMismatch, "a key that was used for a draft created an invoice")(err)
 }
 
 // TestBatch creates invoices in one transaction. Two draw the same transfer amount and two have the

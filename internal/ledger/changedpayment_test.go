@@ -81,9 +81,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 			if got := w.invoice(inv.ID); number(got.AmountPaid) != c.returns || number(got.AmountRefunded) != sum {
 				t.Errorf("%s: %s are paid and %s refunded, want %d and %d", name, got.AmountPaid, got.AmountRefunded, c.returns, sum)
 			}
-			if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
-				t.Errorf("%s: the inbox has %+v", name, got)
-			}
+			expect.Len(t, w.inbox(invoice.ItemWithoutPayment), 0, "%s: the inbox has", name)
 		}
 	})
 }
@@ -131,8 +129,7 @@ func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
 		w.observe(hidden)
 		w.final()
 		inv, paid, back := w.lostPayment(1000)
-		_, err := w.Rescan(t.Context(), w.chainKey, missed.Number)
-		w.must(err)
+		w.must(w.Rescan(t.Context(), w.chainKey, missed.Number))
 		w.fill(missed.Number, missed.Header, missed)
 		w.wantRefundOf(back[0], invoice.Pending, paid)
 		w.mine(w.head().Time.Unix()+1, withAmount(paid, 10))
@@ -172,16 +169,13 @@ func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 		if got := w.invoice(inv.ID); number(got.AmountPaid) != 400 || number(got.AmountRefunded) != 1000 {
 			t.Errorf("%s are paid and %s refunded", got.AmountPaid, got.AmountRefunded)
 		}
-		_, err := w.prepare(p, 1)
-		wantErr(t, "another refund", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "another refund")(w.prepare(p, 1))
 		again := w.back(invoice.NewAmount(1))
 		w.mine(w.head().Time.Unix()+1, again)
 		if w.isPaymentOrRefund(again) {
 			t.Error("more is refunded of it")
 		}
-		if got := fmt.Sprint(w.refunds()); got != fmt.Sprint(map[string]int{inv.ID: 1}) {
-			t.Errorf("refunds were announced %s", got)
-		}
+		expect.Equal(t, fmt.Sprint(w.refunds()), fmt.Sprint(map[string]int{inv.ID: 1}), "refunds were announced")
 	})
 }
 

@@ -97,9 +97,7 @@ func TestClaimByThePayer(t *testing.T) {
 		}
 		w.final()
 		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)), "events")
-		if n := len(w.claims(p.ID)); n != 0 {
-			t.Errorf("%d claims are left to decide", n)
-		}
+		expect.Equal(t, len(w.claims(p.ID)), 0, "claims are left to decide:")
 		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || number(got.AmountPaid) != 990_000 {
 			t.Errorf("the invoice is %s, %q, paid %s", got.Status, got.Exception, got.AmountPaid)
 		}
@@ -120,14 +118,10 @@ func TestClaimByStrangers(t *testing.T) {
 			if got, err := w.claimFor(own, p, nil); got != ledger.ClaimKept || err != nil {
 				t.Fatalf("an unsigned claim: %q, %v", got, err)
 			}
-			if _, err := w.claimFor(own, p, &stranger); !errors.Is(err, ledger.ErrNotThePayer) {
-				t.Errorf("signed by another: %v", err)
-			}
+			expect.Error(t, ledger.ErrNotThePayer, "signed by another")(w.claimFor(own, p, &stranger))
 			// A signature for one invoice is not valid for another.
 			replayed := ledger.Claim{InvoiceID: own.ID, TxHash: p.TxHash, Signature: payer.sign(t, inv, p.TxHash)}
-			if _, err := w.Claim(t.Context(), replayed); !errors.Is(err, ledger.ErrNotThePayer) {
-				t.Errorf("with a signature for another invoice: %v", err)
-			}
+			expect.Error(t, ledger.ErrNotThePayer, "with a signature for another invoice")(w.Claim(t.Context(), replayed))
 		}
 		if got := w.payment(p.Transfer); got.Attributed() {
 			t.Fatalf("a stranger's claim gave the payment to %s", got.InvoiceID)
@@ -135,9 +129,7 @@ func TestClaimByStrangers(t *testing.T) {
 		if got, err := w.claimFor(inv, p, nil); got != ledger.ClaimKept || err != nil {
 			t.Errorf("after the strangers' claims, the payer's unsigned one: %q, %v", got, err)
 		}
-		if got := len(w.claims(p.ID)); got != len(his)+1 {
-			t.Errorf("%d claims are listed, want %d", got, len(his)+1)
-		}
+		expect.Equal(t, len(w.claims(p.ID)), len(his)+1, "claims are listed:")
 		if got, err := w.claimFor(inv, p, &payer); got != ledger.ClaimCounted || err != nil {
 			t.Errorf("the payer's signed claim: %q, %v", got, err)
 		}
@@ -222,8 +214,7 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 		if got, err := w.claimFor(other, last, nil); got != ledger.ClaimKept || err != nil {
 			t.Errorf("for another invoice: %q, %v", got, err)
 		}
-		_, err := w.attribute(first, other)
-		w.must(err)
+		w.must(w.attribute(first, other))
 		beyond := w.unattributedPaymentOf(payer, start+10, 2_000_000)
 		for _, p := range []ledger.PaymentRow{last, beyond} {
 			_, err := w.claimFor(inv, p, nil)
@@ -348,9 +339,7 @@ func TestClaimOfSeveralPaymentsIsStored(t *testing.T) {
 			t.Errorf("the claim is %q, %v; want it kept for the merchant", got, err)
 		}
 		for _, p := range []invoice.Transfer{a, b} {
-			if to := w.payment(p).InvoiceID; to != "" {
-				t.Errorf("%s went to %s", p.Amount, to)
-			}
+			expect.Equal(t, w.payment(p).InvoiceID, "", "%s went to", p.Amount)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/keyringtest"
 )
 
@@ -34,15 +35,11 @@ func TestClaimTokenIsMadeAgain(t *testing.T) {
 			"another": {under(access.NewKeyring(newer)), false}, "none": {under(nil), false},
 		} {
 			stored := w.refund(known.ID)
-			if stored.ClaimToken != "" {
-				t.Errorf("the token %s is stored", stored.ClaimToken)
-			}
+			expect.Equal(t, stored.ClaimToken, "", "the stored token is")
 			if got := c.s.ClaimToken(stored); (got == known.ClaimToken) != c.isKnown || !c.isKnown && got != "" {
 				t.Errorf("with %s the token is %q", name, got)
 			}
-			if got := c.s.ClaimToken(w.refund(random.ID)); got != "" {
-				t.Errorf("with %s a random token is %q", name, got)
-			}
+			expect.Equal(t, c.s.ClaimToken(w.refund(random.ID)), "", "with %s a random token is", name)
 		}
 		if one, two := prepare(under(access.NewKeyring(old))), prepare(under(nil)); one.ClaimToken == known.ClaimToken || two.ClaimToken == random.ClaimToken {
 			t.Error("two refunds have one token")

@@ -66,9 +66,7 @@ func TestClosedInvoice(t *testing.T) {
 			if got.Status != c.status || got.Exception != c.why || got.Status != invoice.Paid && got.ClosedBlock != closed.Number {
 				t.Errorf("invoice over %s is %s, %s, closed in block %d; want %s, %s, %d", got.Amount, got.Status, got.Exception, got.ClosedBlock, c.status, c.why, closed.Number)
 			}
-			if got := w.eventTypes(c.inv); !slices.Equal(got, c.events) {
-				t.Errorf("its events are %v, want %v", got, c.events)
-			}
+			expect.List(t, w.eventTypes(c.inv), c.events, "its events are")
 		}
 		if p := w.payment(late); p.InvoiceID != void.ID {
 			t.Errorf("the late payment belongs to %q", p.InvoiceID)
@@ -139,17 +137,13 @@ func TestManyClosedInvoices(t *testing.T) {
 		w.observe(b)
 		w.final()
 		for _, inv := range all {
-			if got := w.invoice(inv.ID).Status; got != invoice.Void {
-				t.Errorf("invoice over %s is %s", inv.Amount, got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Void, "invoice over %s is", inv.Amount)
 		}
 		held := w.create(amount(3_000_000))
 		w.mine(start+3, dust(1)...)
 		w.announce(held, ledger.RegistryClosed)
 		w.final()
-		if got := w.invoice(held.ID).Status; got != invoice.Open {
-			t.Errorf("with %d payments, the invoice is %s", ledger.ClosedPayments, got)
-		}
+		expect.Equal(t, w.invoice(held.ID).Status, invoice.Open, "with %d payments, the invoice is", ledger.ClosedPayments)
 	})
 }
 
@@ -240,9 +234,7 @@ func TestImportEndedInvoices(t *testing.T) {
 func TestImportKeepsFirstStatus(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
-		if _, err := w.ImportInvoice(t.Context(), ended(t, inv, "void"), nil); !errors.Is(err, ledger.ErrNoRecovery) {
-			t.Errorf("before a recovery: %v", err)
-		}
+		expect.Error(t, ledger.ErrNoRecovery, "before a recovery")(w.ImportInvoice(t.Context(), ended(t, inv, "void"), nil))
 		w.lose()
 		w.mine(start+1, w.pay(inv.TransferAmount))
 		w.final()
@@ -318,16 +310,12 @@ func TestLostInvoices(t *testing.T) {
 			t.Errorf("payments without an invoice are %+v, %v, want %s and not its sweep", listed, err, p.ID)
 		}
 		for _, inv := range []invoice.Invoice{open, closed} {
-			if got := w.invoice(inv.ID).Status; got != invoice.Open {
-				t.Errorf("an invoice is %s during the recovery", got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Open, "during the recovery an invoice is")
 		}
 		w.Service = w.service()
 		w.mine(at())
 		w.final()
-		if got := w.invoice(open.ID).Status; got != invoice.Expired {
-			t.Errorf("an invoice of which nothing was found is %s", got)
-		}
+		expect.Equal(t, w.invoice(open.ID).Status, invoice.Expired, "an invoice of which nothing was found is")
 		if got := w.invoice(closed.ID); got.Status != invoice.Void || got.ClosedBlock != begun+2 {
 			t.Errorf("an invoice that was closed on chain is %+v", got)
 		}
@@ -476,9 +464,7 @@ func TestRefundAfterImport(t *testing.T) {
 			if dropped {
 				w.reorg(1)
 				w.fill(read.Number, read.Header, read)
-				if got := w.payment(paid).InvoiceID; got != lost.ID {
-					t.Errorf("the payment with a dropped refund belongs to %q", got)
-				}
+				expect.Equal(t, w.payment(paid).InvoiceID, lost.ID, "the payment with a dropped refund belongs to")
 				continue
 			}
 			w.final()

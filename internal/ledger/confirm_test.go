@@ -275,9 +275,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 					t.Errorf("the event reads %s", e.Body)
 				}
 			}
-			if refunds != want {
-				t.Errorf("%d refunds are announced, want %d", refunds, want)
-			}
+			expect.Equal(t, refunds, want, "refunds are announced:")
 		}
 	})
 }

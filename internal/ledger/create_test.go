@@ -70,13 +70,9 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 		if len(events) != 1 || events[0].DeliveryID != "" {
 			t.Errorf("events of a merchant without an endpoint: %+v, want one without a delivery", events)
 		}
-		if got := w.intents(silent); len(got) != 1 {
-			t.Errorf("intents %v", got)
-		}
+		expect.Len(t, w.intents(silent), 1, "intents")
 		plain := w.create(func(draft *invoice.Draft) { draft.ChainKey = "unregistered" })
-		if got := w.intents(plain); len(got) != 0 {
-			t.Errorf("intents on a chain without a registry: %v", got)
-		}
+		expect.Len(t, w.intents(plain), 0, "intents on a chain without a registry:")
 		if want := chain.CommitmentID(7, invoice.Address{}, plain.Terms, plain.ID); plain.CommitmentID != want {
 			t.Errorf("commitment %s, want %s", plain.CommitmentID, want)
 		}
@@ -141,9 +137,7 @@ func TestCreateConcurrently(t *testing.T) {
 		w.must(errors.Join(errs...))
 		used := make(map[invoice.Amount]string)
 		for _, inv := range invoices {
-			if diff := cmp.Diff(inv, w.invoice(inv.ID), comparer); diff != "" {
-				t.Errorf("created and stored differ:\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(inv, w.invoice(inv.ID), comparer), "created and stored differ")
 			if inv.TransferAmount.IsZero() {
 				t.Errorf("%s has no transfer amount", inv.ID)
 			}
@@ -156,9 +150,7 @@ func TestCreateConcurrently(t *testing.T) {
 		for _, suffix := range []string{"", "-b", "-c", "-d"} {
 			events += len(dbtest.Events(t, w.db.sql, w.merchant+suffix))
 		}
-		if events != n {
-			t.Errorf("%d events, want %d", events, n)
-		}
+		expect.Equal(t, events, n, "events:")
 	})
 }
 
@@ -188,9 +180,7 @@ func TestSuffixesRunOut(t *testing.T) {
 			if !inv.TransferAmount.IsZero() {
 				t.Errorf("invoice 1000 has the transfer amount %s", inv.TransferAmount)
 			}
-			if diff := cmp.Diff(inv, w.invoice(inv.ID), comparer); diff != "" {
-				t.Errorf("created and stored differ:\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(inv, w.invoice(inv.ID), comparer), "created and stored differ")
 		}
 		for what, by := range map[string]func(*invoice.Draft){
 			"amount":  amount(2_000_000),
@@ -312,8 +302,7 @@ func TestBlockBeforePurchase(t *testing.T) {
 		}, invoice.RefusedNonceUsed},
 		"the last of the budget": {func(w *world, _ invoice.Authorization) {
 			other := w.create()
-			_, err := w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce")))
-			w.must(err)
+			w.must(w.Authorize(w.t.Context(), other.ID, w.authorization(other, w.hash("another nonce"))))
 		}, invoice.RefusedBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -340,9 +329,7 @@ func TestBlockBeforePurchase(t *testing.T) {
 					return
 				}
 				wantRefused(t, err, test.want)
-				if !errors.Is(settlementErr, db.ErrNotFound) {
-					t.Errorf("its settlement is %+v, %v", settled, settlementErr)
-				}
+				expect.Error(t, db.ErrNotFound, "its settlement is %+v", settled)(settlementErr)
 				if _, err := ledger.NewReader(w.db.store).AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("the nonce is bound: %v", err)
 				}
@@ -404,9 +391,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 			switch {
 			case errors.Is(err, ledger.ErrCreatesWait):
 				withdrawn++
-				if n != 0 {
-					t.Errorf("create %d was refused, and made %d invoices", i, n)
-				}
+				expect.Equal(t, n, 0, "create %d was refused; its invoices:", i)
 			case err == nil && n != 1, n > 1:
 				t.Errorf("create %d made %d invoices and returned %v", i, n, err)
 			case err != nil && !db.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded):
@@ -425,9 +410,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		}
 		group.Wait()
 		for i := 0; i < creates; i += 2 {
-			if n := d.invoicesOf(t, w, requests[i]); n != 1 {
-				t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
-			}
+			expect.Equal(t, d.invoicesOf(t, w, requests[i]), 1, "create %d with its key again: invoices:", i)
 		}
 	})
 }

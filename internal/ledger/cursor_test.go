@@ -57,9 +57,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 		} {
 			bad := good
 			by(&bad)
-			if err := w.Observe(t.Context(), w.chainKey, []ledger.Block{bad}); !errors.Is(err, ledger.ErrCursorMoved) {
-				t.Errorf("%s: %v, want ErrCursorMoved", name, err)
-			}
+			expect.Error(t, ledger.ErrCursorMoved, "%s", name)(w.Observe(t.Context(), w.chainKey, []ledger.Block{bad}))
 		}
 		broken := w.next(start + 20)
 		broken.Number, broken.Parent = good.Number+1, w.hash("other")
@@ -67,9 +65,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 			t.Errorf("a break within: %v, want ErrCursorMoved", err)
 		}
 		w.must(w.Observe(t.Context(), w.chainKey, nil))
-		if got := w.eventTypes(inv); len(got) != 1 {
-			t.Errorf("what was refused has been announced: %v", got)
-		}
+		expect.Len(t, w.eventTypes(inv), 1, "what was refused has been announced:")
 		w.observe(good)
 		if err := w.Observe(t.Context(), w.chainKey, []ledger.Block{good}); !errors.Is(err, ledger.ErrCursorMoved) {
 			t.Errorf("the same block again: %v, want ErrCursorMoved", err)
@@ -116,14 +112,10 @@ func TestRollbackAndConfirmErrors(t *testing.T) {
 			"the head":                  {head, ledger.ErrCursorMoved},
 			"above the head":            {w.next(start + 9).Header, ledger.ErrCursorMoved},
 		} {
-			if err := w.Rollback(t.Context(), w.chainKey, test.to); !errors.Is(err, test.want) {
-				t.Errorf("roll back to %s: %v, want %v", name, err, test.want)
-			}
+			expect.Error(t, test.want, "roll back to %s", name)(w.Rollback(t.Context(), w.chainKey, test.to))
 		}
 		for name, h := range map[string]invoice.Header{"another block": other(third), "above the head": w.next(start + 9).Header, "another head": other(head)} {
-			if err := w.Confirm(t.Context(), w.chainKey, h); !errors.Is(err, ledger.ErrCursorMoved) {
-				t.Errorf("confirm %s: %v, want ErrCursorMoved", name, err)
-			}
+			expect.Error(t, ledger.ErrCursorMoved, "confirm %s", name)(w.Confirm(t.Context(), w.chainKey, h))
 		}
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != "" {
 			t.Errorf("after what was refused the invoice is %s, %q", got.Status, got.Exception)
@@ -148,9 +140,7 @@ func TestHaltedChainErrors(t *testing.T) {
 			"confirm":  w.Confirm(t.Context(), w.chainKey, w.head()),
 			"expire":   w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header),
 		} {
-			if !errors.Is(err, ledger.ErrHalted) {
-				t.Errorf("%s: %v, want ErrHalted", name, err)
-			}
+			expect.Error(t, ledger.ErrHalted, "%s", name)(err)
 		}
 		before.Halted = "block 7 is gone"
 		if after, err := w.Cursor(t.Context(), w.chainKey); err != nil || after != before {
@@ -282,9 +272,7 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 				t.Fatalf("reading the same block at the same time gives %v", errs)
 			}
 			w.blocks = append(w.blocks, b)
-			if got := w.eventTypes(inv); len(got) != 3 {
-				t.Errorf("events %v", got)
-			}
+			expect.Len(t, w.eventTypes(inv), 3, "events")
 		}
 	})
 }
@@ -351,8 +339,6 @@ func TestReadThrough(t *testing.T) {
 		"payments wait":         {ledger.Cursor{Confirmed: final, Unread: &unread}, invoice.Header{}},
 		"an unread transaction": {ledger.Cursor{Confirmed: final, UnreadTx: 3}, invoice.Header{}},
 	} {
-		if got := test.cursor.ReadThrough(); got != test.want {
-			t.Errorf("%s: %+v, want %+v", name, got, test.want)
-		}
+		expect.Equal(t, test.cursor.ReadThrough(), test.want, "%s:", name)
 	}
 }

@@ -57,12 +57,8 @@ func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 			t.Errorf("a claim to what waits: %q, %v", got, err)
 		}
 		for _, p := range []ledger.PaymentRow{exact, short} {
-			if _, err := w.attribute(p, other); !errors.Is(err, ledger.ErrUndecided) {
-				t.Errorf("%s attributed by hand: %v, want ErrUndecided", p.Amount, err)
-			}
-			if to := w.payment(p.Transfer).InvoiceID; to != "" {
-				t.Errorf("%s went to %s before it was decided", p.Amount, to)
-			}
+			expect.Error(t, ledger.ErrUndecided, "%s attributed by hand", p.Amount)(w.attribute(p, other))
+			expect.Equal(t, w.payment(p.Transfer).InvoiceID, "", "before it was decided, %s went to", p.Amount)
 		}
 		w.fill(101, w.blocks[1].Header)
 		if p := w.payment(exact.Transfer); p.InvoiceID != asks.ID || p.Method != invoice.ByAmount {
@@ -135,12 +131,8 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 			w.mine(inv.ExpiresAt.Unix() + 1)
 			w.final()
 			w.checkAttributed(transfers[0], inv, invoice.ByAmount)
-			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-				t.Errorf("reorg %t: the invoice is %s, want paid", reorg, got)
-			}
-			if got := len(w.unattributedIDs); got != 510 {
-				t.Errorf("reorg %t: %d payments were found unattributed, want 510", reorg, got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "reorg %t: the invoice is", reorg)
+			expect.Equal(t, len(w.unattributedIDs), 510, "reorg %t: payments were found unattributed:", reorg)
 			if left, err := ledger.NewReader(d.store).WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
 				t.Errorf("reorg %t: still undecided: %q, %v", reorg, left, err)
 			}
@@ -293,8 +285,7 @@ func TestUndoAgainstApply(t *testing.T) {
 				t.Errorf("undo: %v; the decision is %+v, the invoice %s with %v, the payment %s of %q", undo, got, is.Status, w.eventTypes(inv), row.Use, row.InvoiceID)
 			}
 			if undone {
-				_, err := w.attribute(p, inv)
-				w.must(err)
+				w.must(w.attribute(p, inv))
 			}
 		}
 	})
@@ -306,8 +297,7 @@ func TestAttributionThatCannotApply(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
-		_, err := w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv))
-		w.must(err)
+		w.must(w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv)))
 		w.reorg(1)
 		w.seconds.Add(60)
 		w.must(w.ApplyAttributions(t.Context()))
@@ -326,8 +316,7 @@ func TestRecoveryUndoesAttributions(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
-		_, err := w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv))
-		w.must(err)
+		w.must(w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv)))
 		for range 2 {
 			rowtest.Must(t, w.db.store.Update(t.Context(), func(tx *db.Tx) error {
 				return ledger.RecoverFrom(t.Context(), tx, at(start+20))

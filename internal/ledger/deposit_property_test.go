@@ -327,9 +327,7 @@ func (d *depositGame) mineSome() {
 		d.do(observe)
 	}
 	if d.IntN(4) == 0 {
-		if err := observe(d.t.Context(), d.replica()); !errors.Is(err, ledger.ErrCursorMoved) {
-			d.t.Errorf("blocks that were read: %v", err)
-		}
+		expect.Error(d.t, ledger.ErrCursorMoved, "blocks that were read")(observe(d.t.Context(), d.replica()))
 	}
 }
 
@@ -373,9 +371,7 @@ func (d *depositGame) race(fn func(context.Context, *ledger.Service) error) {
 			d.t.Errorf("one of two replicas: %v", err)
 		}
 	}
-	if done != 1 {
-		d.t.Errorf("%d of two replicas read a block", done)
-	}
+	expect.Equal(d.t, done, 1, "replicas that read a block:")
 }
 
 // do makes a replica do some work. Before, another one may be killed while it does the same.
@@ -437,8 +433,7 @@ func (d *depositGame) rescan() {
 	if len(d.blocks) == 1 {
 		return
 	}
-	_, err := d.Rescan(d.t.Context(), d.chainKey, 101+uint64(d.IntN(len(d.blocks)-1)))
-	d.must(err)
+	d.must(d.Rescan(d.t.Context(), d.chainKey, 101+uint64(d.IntN(len(d.blocks)-1))))
 	onDatabase(d.world).fillSome(d.Rand)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -71,9 +72,7 @@ func TestDepositIsNotGivenOutUnverified(t *testing.T) {
 		down := errors.New("no node answers")
 		w.Service = w.service(func(c *ledger.Config) {
 			c.VerifyContracts = func(_ context.Context, chainKey string) error {
-				if chainKey != w.chainKey {
-					t.Errorf("the chain %s is verified", chainKey)
-				}
+				expect.Equal(t, chainKey, w.chainKey, "the chain is verified:")
 				return down
 			}
 		})
@@ -85,9 +84,7 @@ func TestDepositIsNotGivenOutUnverified(t *testing.T) {
 		if _, err := w.Create(t.Context(), request); !errors.Is(err, ledger.ErrUnverified) || !errors.Is(err, down) {
 			t.Errorf("created: %v", err)
 		}
-		if _, err := w.Finalize(t.Context(), w.own(), draft.ID); !errors.Is(err, ledger.ErrUnverified) {
-			t.Errorf("issued: %v", err)
-		}
+		expect.Error(t, ledger.ErrUnverified, "issued")(w.Finalize(t.Context(), w.own(), draft.ID))
 		down = nil
 		first, err := w.Create(t.Context(), request)
 		w.must(err)
@@ -120,10 +117,8 @@ func TestDepositOfADraft(t *testing.T) {
 			t.Errorf("the draft is %q and paid at %s", draft.Collection, draft.DepositAddress)
 		}
 		more := invoice.NewAmount(2_000_000)
-		_, err := w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more})
-		w.must(err)
-		_, err = w.UpdateInvoice(t.Context(), w.own(), direct.ID, ledger.InvoiceChange{Collection: new(invoice.Deposit)})
-		w.must(err)
+		w.must(w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more}))
+		w.must(w.UpdateInvoice(t.Context(), w.own(), direct.ID, ledger.InvoiceChange{Collection: new(invoice.Deposit)}))
 		for _, id := range []string{draft.ID, direct.ID} {
 			issued, err := w.Finalize(t.Context(), w.own(), id)
 			w.must(err)
@@ -269,9 +264,7 @@ func TestRefundOfADeposit(t *testing.T) {
 		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 500_000 || got.Status != invoice.Paid {
 			t.Errorf("the invoice is %s with %s refunded", got.Status, got.AmountRefunded)
 		}
-		if n := w.refunds()[inv.ID]; n != 1 {
-			t.Errorf("%d refunds were announced", n)
-		}
+		expect.Equal(t, w.refunds()[inv.ID], 1, "refunds were announced:")
 		r, err := w.PrepareRefund(open(t), ledger.RefundRequest{PaymentID: w.payment(paid).ID, Amount: invoice.NewAmount(300_000), Account: invoice.AccountWithKey})
 		w.must(err)
 		if r.From != w.address || r.To != payer || number(r.Left) != 1_000_000 {
@@ -327,8 +320,7 @@ func TestDepositAddressOfADraftIsTaken(t *testing.T) {
 			t.Errorf("it was issued: %v", err)
 		}
 		more := invoice.NewAmount(2_000_000)
-		_, err = w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more})
-		w.must(err)
+		w.must(w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more}))
 		if issued := w.finalize(draft); issued.DepositAddress.IsZero() {
 			t.Error("with other terms it has no deposit address")
 		}

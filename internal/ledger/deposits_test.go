@@ -29,13 +29,10 @@ func TestDepositRoundTrip(t *testing.T) {
 		rowtest.Must(t, err)
 		written := rowtest.DepositPayment(inv)
 		written.Use = invoice.UseCounted
-		if diff := cmp.Diff(written, payment, rowtest.Equal); diff != "" {
-			t.Errorf("payment (-written +read):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(written, payment, rowtest.Equal), "payment")
 		found, err := ledger.Deposits(t.Context(), s, "base", []invoice.Address{{1}, inv.DepositAddress, inv.Merchant})
-		if diff := cmp.Diff(map[invoice.Address]string{inv.DepositAddress: "inv_3"}, found); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff(map[invoice.Address]string{inv.DepositAddress: "inv_3"}, found), "")
 		if found, err := ledger.Deposits(t.Context(), s, "ethereum", []invoice.Address{inv.DepositAddress}); err != nil || len(found) > 0 {
 			t.Errorf("on another chain: %v, %v", found, err)
 		}
@@ -44,17 +41,15 @@ func TestDepositRoundTrip(t *testing.T) {
 		}
 		want := []invoice.Sweep{rowtest.DepositSweep(inv, 91, 60)}
 		got, err := ledger.PendingSweeps(t.Context(), s, "base", 0, 999)
-		if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
 			return ledger.OrphanAbove(ctx, tx, "base", 100, rowtest.At(9), rowtest.At(9))
 		})
 		want[0].Status = invoice.Orphaned
 		got, err = ledger.OrphanedSweeps(t.Context(), s, "base", 0, 999)
-		if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		pair := ledger.Pair{Payer: payment.From, Receiver: inv.Merchant}
 		between, err := ledger.PaymentsBetween(t.Context(), s, "base", []ledger.Pair{pair}, 999)
 		if err != nil || len(between[pair]) != 3 {

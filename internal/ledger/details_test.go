@@ -106,12 +106,10 @@ func TestUniqueReference(t *testing.T) {
 		}
 		other := w.unique("order-1")
 		other.Draft.MerchantID = "other"
-		_, err = w.Create(t.Context(), other)
-		w.must(err)
+		w.must(w.Create(t.Context(), other))
 		common := w.unique("order-1")
 		common.Draft.Details.UniqueReference = false
-		_, err = w.Create(t.Context(), common)
-		w.must(err)
+		w.must(w.Create(t.Context(), common))
 
 		w.mine(start+10, w.pay(first.TransferAmount))
 		w.final()
@@ -246,14 +244,12 @@ func TestDetailsRoundTrip(t *testing.T) {
 		rowtest.Insert(t, s, all...)
 		for _, want := range all {
 			got, err := ledger.NewReader(s).Invoice(t.Context(), want.ID)
-			if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
-				t.Errorf("%v (-written +read):\n%s", err, diff)
-			}
+			expect.NoError(t, err)
+			expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		}
 		listed, _, err := ledger.NewReader(s).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: "m", Limit: 9})
-		if diff := cmp.Diff([]invoice.Invoice{few, plain}, listed, rowtest.Equal); err != nil || diff != "" {
-			t.Errorf("%v (-written +listed):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff([]invoice.Invoice{few, plain}, listed, rowtest.Equal), "")
 		expiring, err := ledger.ExpiringInvoices(t.Context(), s, "base", 0, invoice.Unix(2001), 9)
 		if err != nil || len(expiring) != 3 || !slices.ContainsFunc(expiring, func(inv invoice.Invoice) bool { return cmp.Equal(inv, few, rowtest.Equal) }) {
 			t.Errorf("%d expiring invoices, %v", len(expiring), err)

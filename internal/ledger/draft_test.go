@@ -44,9 +44,7 @@ func TestDraft(t *testing.T) {
 		}
 		w.mine(start+10, w.pay(d.Amount), tagged(w.pay(d.Amount), invoice.Evidence{Calldata: d.CommitmentID}))
 		w.final()
-		if got := w.unattributed(); len(got) != 2 {
-			t.Errorf("payments to a draft: %v are unattributed, want 2", got)
-		}
+		expect.Len(t, w.unattributed(), 2, "unattributed payments to a draft:")
 
 		w.seconds.Add(20)
 		amount, expiry, currency := invoice.NewAmount(2_000_000), invoice.Unix(start+9000), "USDC"
@@ -79,9 +77,7 @@ func TestDraft(t *testing.T) {
 		paying.To = issued.Merchant
 		w.mine(start+40, paying)
 		w.final()
-		if got := w.invoice(d.ID).Status; got != invoice.Paid {
-			t.Errorf("the issued draft is %s, want paid", got)
-		}
+		expect.Equal(t, w.invoice(d.ID).Status, invoice.Paid, "the issued draft is")
 		w.finalize(d)
 	})
 }
@@ -91,12 +87,12 @@ func TestDraftErrors(t *testing.T) {
 		ctx, amount, past := t.Context(), invoice.NewAmount(7), invoice.Unix(start-1)
 		d, open := w.drafted(), w.create()
 		_, err := w.UpdateInvoice(ctx, w.own(), open.ID, ledger.InvoiceChange{Amount: &amount})
-		wantErr(t, "terms of an open invoice", err, ledger.ErrNotDraft)
+		expect.Error(t, ledger.ErrNotDraft, "terms of an open invoice")(err)
 		_, err = w.UpdateInvoice(ctx, w.own(), open.ID, ledger.InvoiceChange{
 			Merchant: &open.Merchant, Amount: &open.Amount, Currency: &open.Currency, ChainKey: &open.ChainKey, LineItems: new([]invoice.LineItem), ExpiresAt: &open.ExpiresAt,
 		})
-		wantErr(t, "the present terms of an open invoice", err, nil)
-		wantErr(t, "deleting an open invoice", w.DeleteDraft(ctx, w.own(), open.ID), ledger.ErrNotDraft)
+		expect.Error(t, nil, "the present terms of an open invoice")(err)
+		expect.Error(t, ledger.ErrNotDraft, "deleting an open invoice")(w.DeleteDraft(ctx, w.own(), open.ID))
 		for name, c := range map[string]ledger.InvoiceChange{"expiresAt": {ExpiresAt: &past}, "merchantAddress": {Merchant: &invoice.Address{}}, "amount": {Amount: new(invoice.Amount)}} {
 			_, err := w.UpdateInvoice(ctx, w.own(), d.ID, c)
 			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != name {
@@ -105,12 +101,10 @@ func TestDraftErrors(t *testing.T) {
 		}
 		other := access.Principal{MerchantID: "other", Scopes: access.Admin}
 		_, err = w.UpdateInvoice(ctx, other, d.ID, ledger.InvoiceChange{})
-		wantErr(t, "change by another merchant", err, db.ErrNotFound)
-		_, err = w.Finalize(ctx, other, d.ID)
-		wantErr(t, "finalize by another merchant", err, db.ErrNotFound)
-		_, err = w.Void(ctx, other, d.ID)
-		wantErr(t, "void by another merchant", err, db.ErrNotFound)
-		wantErr(t, "delete by another merchant", w.DeleteDraft(ctx, other, d.ID), db.ErrNotFound)
+		expect.Error(t, db.ErrNotFound, "change by another merchant")(err)
+		expect.Error(t, db.ErrNotFound, "finalize by another merchant")(w.Finalize(ctx, other, d.ID))
+		expect.Error(t, db.ErrNotFound, "void by another merchant")(w.Void(ctx, other, d.ID))
+		expect.Error(t, db.ErrNotFound, "delete by another merchant")(w.DeleteDraft(ctx, other, d.ID))
 
 		w.seconds.Add(3600)
 		_, err = w.Finalize(ctx, w.own(), d.ID)
@@ -118,9 +112,8 @@ func TestDraftErrors(t *testing.T) {
 			t.Errorf("finalize after expiresAt: %v", err)
 		}
 		w.must(w.DeleteDraft(ctx, w.own(), d.ID))
-		_, err = ledger.NewReader(w.db.store).Invoice(ctx, d.ID)
-		wantErr(t, "the deleted draft", err, db.ErrNotFound)
-		wantErr(t, "deleting it again", w.DeleteDraft(ctx, w.own(), d.ID), db.ErrNotFound)
+		expect.Error(t, db.ErrNotFound, "the deleted draft")(ledger.NewReader(w.db.store).Invoice(ctx, d.ID))
+		expect.Error(t, db.ErrNotFound, "deleting it again")(w.DeleteDraft(ctx, w.own(), d.ID))
 		if e := w.newestEntry(d.ID); e.Action != access.ActionInvoiceDelete || e.MerchantID != w.merchant {
 			t.Errorf("audit entry %+v", e)
 		}
@@ -144,8 +137,7 @@ func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 		}
 		same("at once", invoice.Drafted)
 		amount, none := invoice.NewAmount(3_000_000), ""
-		_, err = w.UpdateInvoice(t.Context(), w.own(), first.ID, ledger.InvoiceChange{Amount: &amount, Details: invoice.DetailsChange{Reference: &none}})
-		w.must(err)
+		w.must(w.UpdateInvoice(t.Context(), w.own(), first.ID, ledger.InvoiceChange{Amount: &amount, Details: invoice.DetailsChange{Reference: &none}}))
 		same("changed", invoice.Drafted)
 		issued := w.finalize(first)
 		same("issued", invoice.Open)
@@ -153,8 +145,7 @@ func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 		w.final()
 		same("paid", invoice.Paid)
 		request.Draft.Unissued = false
-		_, err = w.Create(t.Context(), request)
-		wantErr(t, "another draft member", err, ledger.ErrIdempotencyMismatch)
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "another draft member")(w.Create(t.Context(), request))
 	})
 }
 
@@ -178,8 +169,7 @@ func TestKeyOfDeletedDraft(t *testing.T) {
 		repeat("at once")
 		other := request
 		other.Draft.Unissued = false
-		_, err = w.Create(t.Context(), other)
-		wantErr(t, "another request", err, ledger.ErrIdempotencyMismatch)
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "another request")(w.Create(t.Context(), other))
 		w.seconds.Store(request.Draft.ExpiresAt.Unix() + 1)
 		w.must(w.DeleteOldKeys(t.Context()))
 		repeat("after it would have expired")
@@ -192,9 +182,7 @@ func TestKeyOfDeletedDraft(t *testing.T) {
 		w.must(w.DeleteOldKeys(t.Context()))
 		var kept int
 		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM idempotency_keys WHERE scope = '"+w.merchant+"'").Scan(&kept))
-		if kept != 0 {
-			t.Errorf("%d keys are kept after two days", kept)
-		}
+		expect.Equal(t, kept, 0, "keys are kept after two days:")
 	})
 }
 
@@ -205,8 +193,7 @@ func TestDetailsAreEditableInEveryState(t *testing.T) {
 		paid, voided, open, draft := w.create(), w.create(), w.create(), w.drafted()
 		w.mine(start+10, w.pay(paid.TransferAmount))
 		w.final()
-		_, err := w.Void(t.Context(), w.own(), voided.ID)
-		w.must(err)
+		w.must(w.Void(t.Context(), w.own(), voided.ID))
 		for _, inv := range []invoice.Invoice{paid, voided, open, draft} {
 			changed, err := w.UpdateInvoice(t.Context(), w.own(), inv.ID, change)
 			w.must(err)
@@ -217,13 +204,11 @@ func TestDetailsAreEditableInEveryState(t *testing.T) {
 		}
 		reference, unique := "r", true
 		claim := ledger.InvoiceChange{Details: invoice.DetailsChange{Reference: &reference, UniqueReference: &unique}}
-		_, err = w.UpdateInvoice(t.Context(), w.own(), draft.ID, claim)
-		w.must(err)
-		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, claim)
+		w.must(w.UpdateInvoice(t.Context(), w.own(), draft.ID, claim))
+		_, err := w.UpdateInvoice(t.Context(), w.own(), open.ID, claim)
 		wantTaken(t, err, draft.ID)
 		w.must(w.DeleteDraft(t.Context(), w.own(), draft.ID))
-		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, claim)
-		w.must(err)
+		w.must(w.UpdateInvoice(t.Context(), w.own(), open.ID, claim))
 		bad := "javascript:alert(1)"
 		_, err = w.UpdateInvoice(t.Context(), w.own(), open.ID, ledger.InvoiceChange{Details: invoice.DetailsChange{CancelURL: &bad}})
 		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "cancelUrl" {
@@ -274,25 +259,19 @@ func TestVoid(t *testing.T) {
 		}
 		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)), "events")
 		w.advance(start + 2*day)
-		if got := w.invoice(inv.ID).Status; got != invoice.Void {
-			t.Errorf("after expiresAt it is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Void, "after expiresAt it is")
 
 		w.checkTransitions(inv, ledger.InvoiceTransition{Status: invoice.Void, At: at(start), By: access.ActorOpen})
 		w.checkTransitions(other)
 		draft := w.drafted()
 		w.void(draft)
 		w.checkTransitions(draft, ledger.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day), By: access.ActorOpen})
-		if got := w.intents(draft); len(got) != 0 {
-			t.Errorf("a void draft has intents %v", got)
-		}
-		_, err := w.Finalize(t.Context(), w.own(), draft.ID)
-		wantErr(t, "finalize a void draft", err, ledger.ErrVoid)
+		expect.Len(t, w.intents(draft), 0, "a void draft has intents")
+		expect.Error(t, ledger.ErrVoid, "finalize a void draft")(w.Finalize(t.Context(), w.own(), draft.ID))
 		expired := w.create(func(d *invoice.Draft) { d.ExpiresAt = d.ExpiresAt.Add(2 * day * time.Second) })
 		w.advance(start + 5*day)
 		for name, inv := range map[string]invoice.Invoice{"paid": other, "expired": expired} {
-			_, err := w.Void(t.Context(), w.own(), inv.ID)
-			wantErr(t, name, err, invoice.ErrFinal)
+			expect.Error(t, invoice.ErrFinal, "%s", name)(w.Void(t.Context(), w.own(), inv.ID))
 		}
 	})
 }
@@ -303,10 +282,9 @@ func TestVoidWaitsForUnreadBlocks(t *testing.T) {
 		w.mine(start + 10)
 		w.final()
 		w.rescan()
-		_, err := w.Void(t.Context(), w.own(), inv.ID)
-		wantErr(t, "void in a gap", err, ledger.ErrUnread)
+		expect.Error(t, ledger.ErrUnread, "void in a gap")(w.Void(t.Context(), w.own(), inv.ID))
 		w.must(w.Halt(t.Context(), w.chainKey, "test"))
-		_, err = w.Void(t.Context(), w.own(), inv.ID)
-		wantErr(t, "void on a halted chain", err, ledger.ErrUnread)
+		_, err := w.Void(t.Context(), w.own(), inv.ID)
+		expect.Error(t, ledger.ErrUnread, "void on a halted chain")(err)
 	})
 }

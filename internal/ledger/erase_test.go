@@ -57,13 +57,12 @@ func (w *world) spread() {
 	w.final()
 	w.mustPrepare(w.payment(transfer), 400, func(r *ledger.RefundRequest) { r.Reason = noticed + " asked" })
 	mistaken := w.unattributedPayment(w.head().Time.Unix()+1, invoice.NewAmount(77))
-	_, err := w.AttributeManually(ctx, ledger.ManualAttribution{PaymentID: mistaken.ID, InvoiceID: late.ID, By: "maria", Note: noticed})
-	w.must(err)
+	w.must(w.AttributeManually(ctx, ledger.ManualAttribution{PaymentID: mistaken.ID, InvoiceID: late.ID, By: "maria", Note: noticed}))
 	w.mine(late.ExpiresAt.Unix() + 1)
 	w.final()
 	dismissal := w.dismissal(w.only(invoice.ItemUnderpaid))
 	dismissal.Reason = "Agreed with " + noticed
-	_, err = w.Decide(ctx, dismissal)
+	_, err := w.Decide(ctx, dismissal)
 	w.must(err)
 	for range ledger.EraseBatch {
 		w.create(ofMarker)
@@ -74,9 +73,8 @@ func (w *world) spread() {
 	w.must(err)
 	leased.Error = "450 no " + marker
 	w.must(mails.RetryMail(ctx, leased, at(start)))
-	_, err = w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
-		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant)
-	w.must(err)
+	w.must(w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
+		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant))
 	w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
 		return errors.Join(
 			access.PutSavedFilter(ctx, tx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Hers", Query: "customer=" + marker + "%2F1&status=paid", CreatedAt: at(start)}),
@@ -136,9 +134,7 @@ func TestEraseCustomer(t *testing.T) {
 		if got := w.eventInvoice("invoice.expired"); got.Reference != "order-7" || got.LineItems[0].Label != invoice.Erased || got.Amount != "500" {
 			t.Errorf("an event has %+v", got)
 		}
-		if got := dbtest.Find(t, w.db.sql, "customer=x"); !slices.Equal(got, []string{"saved_filters.query"}) {
-			t.Errorf("another filter is in %s", got)
-		}
+		expect.List(t, dbtest.Find(t, w.db.sql, "customer=x"), []string{"saved_filters.query"}, "another filter is in")
 		w.checkErasureAudit()
 		w.checkWaiting()
 	})
@@ -242,8 +238,7 @@ func TestEraseOnce(t *testing.T) {
 				t.Errorf("%s: replayed %t, %+v, %v, want %s", k, replayed, again, err, id)
 			}
 		}
-		_, err = w.EraseCustomer(ctx, w.merchant, "x", key(own))
-		wantErr(t, "of another customer", err, ledger.ErrIdempotencyMismatch)
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "of another customer")(w.EraseCustomer(ctx, w.merchant, "x", key(own)))
 		if w.invoice(later.ID).Details.IsZero() {
 			t.Error("a repeated request erased a newer invoice")
 		}
@@ -272,9 +267,7 @@ func TestOldErasuresAreDeleted(t *testing.T) {
 			for _, table := range []string{"erasures", "erasure_keys"} {
 				var n int
 				w.must(w.db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
-				if n != want {
-					t.Errorf("%s has %d rows, want %d", table, n, want)
-				}
+				expect.Equal(t, n, want, "rows of %s:", table)
 			}
 		}
 		for _, customer := range []string{marker + "/1", "unknown"} {
@@ -332,8 +325,7 @@ func TestEraseFilters(t *testing.T) {
 			}
 			return err
 		}))
-		_, err := w.EraseCustomer(ctx, w.merchant, "Ada/1", ledger.Once{})
-		w.must(err)
+		w.must(w.EraseCustomer(ctx, w.merchant, "Ada/1", ledger.Once{}))
 		for query, left := range queries {
 			var rows int
 			w.must(w.db.sql.QueryRowContext(ctx, "SELECT count(*) FROM saved_filters WHERE query = '"+query+"'").Scan(&rows))

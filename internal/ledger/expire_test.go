@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -54,9 +54,7 @@ func TestExpireInvoices(t *testing.T) {
 			err := s.Update(t.Context(), func(tx *db.Tx) error {
 				return ledger.ExpireInvoices(t.Context(), tx, "base", []invoice.Invoice{rowtest.Sample("inv_none", "m")})
 			})
-			if !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("an invoice that does not exist: %v, want ErrNotFound", err)
-			}
+			expect.Error(t, db.ErrNotFound, "an invoice that does not exist")(err)
 		})
 	}
 }

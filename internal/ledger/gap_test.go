@@ -101,9 +101,7 @@ func TestRescanWidensTheGap(t *testing.T) {
 			"rescan": func() error { _, err := w.Rescan(t.Context(), "unread", 1); return err }(),
 			"resume": w.Resume(t.Context(), "unread"), "halt": w.Halt(t.Context(), "unread", "broken"),
 		} {
-			if !errors.Is(err, ledger.ErrNotStarted) {
-				t.Errorf("%s of a chain that was never read: %v, want ErrNotStarted", name, err)
-			}
+			expect.Error(t, ledger.ErrNotStarted, "%s of a chain that was never read", name)(err)
 		}
 	})
 }
@@ -141,9 +139,7 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 				}
 				expect.NoDiff(t, cmp.Diff(want, w.eventTypes(*inv)), "events of %s", inv.ID)
 			}
-			if got := w.invoice(missed.ID).AmountRefunded; got != invoice.NewAmount(400_000) {
-				t.Errorf("refunded: %s", got)
-			}
+			expect.Equal(t, w.invoice(missed.ID).AmountRefunded, invoice.NewAmount(400_000), "refunded:")
 			expect.NoDiff(t, cmp.Diff([]string{"open done 101", "close due 0"}, w.intents(missed)), "intents")
 			for _, p := range []invoice.Transfer{paid.Transfers[0], paid.Transfers[1], known.Transfers[0]} {
 				if got := w.payment(p); got.Status != invoice.Confirmed || got.Position != p.Position {
@@ -188,9 +184,7 @@ func TestFillErrors(t *testing.T) {
 		fill := func(next uint64, through invoice.Header, blocks ...ledger.Block) error {
 			return w.Fill(t.Context(), w.chainKey, next, blocks, through)
 		}
-		if err := fill(101, line.Header); !errors.Is(err, ledger.ErrCursorMoved) {
-			t.Errorf("without a gap: %v, want ErrCursorMoved", err)
-		}
+		expect.Error(t, ledger.ErrCursorMoved, "without a gap")(fill(101, line.Header))
 		want := w.rescan()
 		other := line.Header
 		other.Hash = w.hash("other")
@@ -213,21 +207,15 @@ func TestFillErrors(t *testing.T) {
 			}
 		}
 		w.must(w.Halt(t.Context(), w.chainKey, "block 7 is gone"))
-		if err := fill(101, line.Header, first); !errors.Is(err, ledger.ErrHalted) {
-			t.Errorf("while the chain is halted: %v, want ErrHalted", err)
-		}
+		expect.Error(t, ledger.ErrHalted, "while the chain is halted")(fill(101, line.Header, first))
 		w.checkGap(&want)
-		if got := w.eventTypes(inv); len(got) != 1 {
-			t.Errorf("what was refused was announced: %v", got)
-		}
+		expect.Len(t, w.eventTypes(inv), 1, "what was refused was announced:")
 		w.must(w.Resume(t.Context(), w.chainKey))
 		w.must(fill(101, line.Header, first))
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
 			t.Errorf("resumed, the invoice is %s", got.Status)
 		}
-		if err := fill(101, line.Header, first); !errors.Is(err, ledger.ErrCursorMoved) {
-			t.Errorf("the same again: %v, want ErrCursorMoved", err)
-		}
+		expect.Error(t, ledger.ErrCursorMoved, "the same again")(fill(101, line.Header, first))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const day = 24 * 60 * 60
@@ -83,12 +84,8 @@ func TestIdempotencyKey(t *testing.T) {
 				t.Errorf("gives %s, %v, want %s still", again.ID, err, first.ID)
 			}
 		})
-		if got := w.eventTypes(first); len(got) != 1 {
-			t.Errorf("events %v, want one", got)
-		}
-		if got := w.intents(first); len(got) != 1 {
-			t.Errorf("intents %v, want one", got)
-		}
+		expect.Len(t, w.eventTypes(first), 1, "events")
+		expect.Len(t, w.intents(first), 1, "intents")
 	})
 }
 
@@ -158,10 +155,8 @@ func TestRepeatsChangeNothing(t *testing.T) {
 		old := request("loser", "k", shared, 2_000_000)
 		first, err := w.Create(t.Context(), old)
 		w.must(err)
-		_, err = w.Create(t.Context(), request("winner", "l", shared, 2_000_000))
-		w.must(err)
-		_, err = w.db.sql.ExecContext(t.Context(), "DELETE FROM address_grants WHERE merchant_id = 'loser'")
-		w.must(err)
+		w.must(w.Create(t.Context(), request("winner", "l", shared, 2_000_000)))
+		w.must(w.db.sql.ExecContext(t.Context(), "DELETE FROM address_grants WHERE merchant_id = 'loser'"))
 		elsewhere := request("loser", "k", unused, 2_000_000)
 		state := func() (text string) {
 			w.must(w.db.sql.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM settlement_addresses WHERE address = '`+unused.String()+`') || ' ' ||

@@ -143,9 +143,7 @@ func TestImportInvoice(t *testing.T) {
 				t.Errorf("%s dismissed while it waits for the rules: %v, want ErrUndecided", item.Payment.Amount, err)
 			}
 		}
-		if len(items) != 1 {
-			t.Errorf("%d payments in the inbox, want that at the deposit address", len(items))
-		}
+		expect.Len(t, items, 1, "payments in the inbox:")
 		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
 		w.mine(start + 2)
 		w.final()
@@ -173,9 +171,7 @@ func TestImportRefuses(t *testing.T) {
 		const secret = "whsec_of_the_shop"
 		known := w.lostInvoice(nil)
 		unknown := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000) })
-		if _, err := w.ImportInvoice(t.Context(), copyOf(t, known, 0, ""), nil); !errors.Is(err, ledger.ErrNoRecovery) {
-			t.Errorf("before a recovery: %v", err)
-		}
+		expect.Error(t, ledger.ErrNoRecovery, "before a recovery")(w.ImportInvoice(t.Context(), copyOf(t, known, 0, ""), nil))
 		w.lose(known)
 		changed := copyOf(t, known, 0, "")
 		changed.Invoice.Amount = "999999"
@@ -207,9 +203,7 @@ func TestImportRefuses(t *testing.T) {
 		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, known, 1, ""), nil))
 		differing := copyOf(t, known, 1, "")
 		differing.Invoice.Description = "another"
-		if _, err := w.ImportInvoice(t.Context(), differing, nil); !errors.Is(err, ledger.ErrCopyDiffers) {
-			t.Errorf("two copies differ: %v", err)
-		}
+		expect.Error(t, ledger.ErrCopyDiffers, "two copies differ")(w.ImportInvoice(t.Context(), differing, nil))
 	})
 }
 
@@ -233,9 +227,7 @@ func TestImportOfAnotherMerchant(t *testing.T) {
 			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: "unregistered", Address: lost.Merchant}}},
 		} {
 			w.Service = w.service(func(c *ledger.Config) { c.Merchants = named{m} })
-			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); !errors.Is(err, ledger.ErrNotOfMerchant) {
-				t.Errorf("with %+v: %v", m, err)
-			}
+			expect.Error(t, ledger.ErrNotOfMerchant, "with %+v", m)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
 		}
 		names := []invoice.Merchant{
 			{Configured: true, DefaultAddresses: map[string]invoice.Address{w.chainKey: {}}},

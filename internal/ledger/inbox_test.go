@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // inbox returns the items of a kind, and checks that they are counted.
@@ -45,26 +46,20 @@ func TestInboxApprovals(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 400, askPayer)
-		if got := w.inbox(invoice.ItemApproval); len(got) != 0 {
-			t.Errorf("a refund that awaits an address is in the inbox: %+v", got)
-		}
+		expect.Len(t, w.inbox(invoice.ItemApproval), 0, "a refund that awaits an address is in the inbox:")
 		name := func(r invoice.RefundRecord, to invoice.Address) {
 			t.Helper()
-			_, err := w.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: r.ClaimToken, To: to, Account: invoice.AccountWithKey})
-			w.must(err)
+			w.must(w.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: r.ClaimToken, To: to, Account: invoice.AccountWithKey}))
 		}
 		name(r, invoice.Address{0xcc})
 		item := w.only(invoice.ItemApproval)
 		if item.Refund.ID != r.ID || item.Version != (invoice.Address{0xcc}).String() {
 			t.Errorf("the item is %+v", item)
 		}
-		_, err := w.ApproveRefund(open(t), r.ID, w.merchant, invoice.Address{0xcc})
-		w.must(err)
-		if got := w.inbox(invoice.ItemApproval); len(got) != 0 {
-			t.Errorf("an approved refund is in the inbox: %+v", got)
-		}
-		_, err = w.Decide(open(t), w.dismissal(item))
-		wantErr(t, "dismissed after the approval", err, ledger.ErrItemChanged)
+		w.must(w.ApproveRefund(open(t), r.ID, w.merchant, invoice.Address{0xcc}))
+		expect.Len(t, w.inbox(invoice.ItemApproval), 0, "an approved refund is in the inbox:")
+		_, err := w.Decide(open(t), w.dismissal(item))
+		expect.Error(t, ledger.ErrItemChanged, "dismissed after the approval")(err)
 
 		second := w.mustPrepare(p, 300, askPayer)
 		name(second, invoice.Address{0xdd})
@@ -76,9 +71,7 @@ func TestInboxApprovals(t *testing.T) {
 			t.Errorf("a decision that is taken back: %v", err)
 		}
 		w.advance(second.ExpiresAt.Unix())
-		if got := w.inbox(invoice.ItemApproval); len(got) != 0 {
-			t.Errorf("an expired refund is in the inbox: %+v", got)
-		}
+		expect.Len(t, w.inbox(invoice.ItemApproval), 0, "an expired refund is in the inbox:")
 	})
 }
 
@@ -90,28 +83,20 @@ func TestInboxClaims(t *testing.T) {
 		if item := w.only(invoice.ItemUnattributed); item.Payment.ID != p.ID {
 			t.Errorf("the item is %+v", item)
 		}
-		_, err := w.claimFor(first, p, nil)
-		w.must(err)
+		w.must(w.claimFor(first, p, nil))
 		item := w.only(invoice.ItemClaimed)
 		if item.Payment.ID != p.ID || len(w.inbox(invoice.ItemUnattributed)) != 0 {
 			t.Errorf("the claimed one is %+v", item)
 		}
-		_, err = w.Decide(w.as("maria"), w.dismissal(item))
-		w.must(err)
-		if got := w.inbox(invoice.ItemClaimed); len(got) != 0 {
-			t.Errorf("a dismissed claim is in the inbox: %+v", got)
-		}
-		_, err = w.claimFor(second, p, nil)
-		w.must(err)
+		w.must(w.Decide(w.as("maria"), w.dismissal(item)))
+		expect.Len(t, w.inbox(invoice.ItemClaimed), 0, "a dismissed claim is in the inbox:")
+		w.must(w.claimFor(second, p, nil))
 		again := w.only(invoice.ItemClaimed)
 		if again.Version == item.Version {
 			t.Error("another claim does not change the version")
 		}
-		_, err = w.attribute(p, first)
-		w.must(err)
-		if got := w.inbox(invoice.ItemClaimed); len(got) != 0 {
-			t.Errorf("an attributed payment is in the inbox: %+v", got)
-		}
+		w.must(w.attribute(p, first))
+		expect.Len(t, w.inbox(invoice.ItemClaimed), 0, "an attributed payment is in the inbox:")
 		var attributed *ledger.AttributedError
 		if _, err := w.Decide(open(t), w.dismissal(again)); !errors.As(err, &attributed) {
 			t.Errorf("dismissed after the attribution: %v", err)
@@ -152,8 +137,6 @@ func TestDecideConcurrently(t *testing.T) {
 				entries++
 			}
 		}
-		if entries != 1 {
-			t.Errorf("the audit log has %d decisions", entries)
-		}
+		expect.Equal(t, entries, 1, "decisions in the audit log:")
 	})
 }

@@ -151,8 +151,7 @@ func (w *world) replicas() []*process {
 		r.Service = w.service(func(c *ledger.Config) { c.Store, c.Merchants = r.store, managed{r.lists} })
 		all[i] = r
 	}
-	_, err := all[0].lists.Create(w.t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Name: &w.merchant})
-	w.must(err)
+	w.must(all[0].lists.Create(w.t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Name: &w.merchant}))
 	return all
 }
 
@@ -286,8 +285,7 @@ func TestListsAreLinearizable(t *testing.T) {
 		lists := access.NewMerchants(access.MerchantConfig{Store: w.db.store, Now: func() time.Time { return at(start) }})
 		for i := range ids {
 			ids[i] = fmt.Sprintf("%s-%d-%d", w.merchant, seed, i)
-			_, err := lists.Create(w.t.Context(), access.Open(), ids[i], invoice.MerchantChange{Name: &ids[i]})
-			w.must(err)
+			w.must(lists.Create(w.t.Context(), access.Open(), ids[i], invoice.MerchantChange{Name: &ids[i]}))
 		}
 		return held{}, func(r *rand.Rand, _ int, at *process) []observation[held] {
 			u := user{w: w, merchant: r.IntN(holderCount), place: r.IntN(placeCount), byOperator: r.IntN(3) == 0}

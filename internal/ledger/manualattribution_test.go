@@ -99,8 +99,7 @@ func TestAttributeManually(t *testing.T) {
 				want.AttributedBy, want.AttributedAt = "maria", at(start+77)
 				if later {
 					w.seconds.Add(-60)
-					_, err := w.attributeLater(p, inv)
-					w.must(err)
+					w.must(w.attributeLater(p, inv))
 				}
 				for range 2 { // repeating it gives the same result
 					got, err := w.attribute(p, inv)
@@ -113,15 +112,11 @@ func TestAttributeManually(t *testing.T) {
 					t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
 				}
 				expect.NoDiff(t, cmp.Diff(test.events, w.eventTypes(inv)), "%s: events", name)
-				if got := w.unattributed(); len(got) != 0 {
-					t.Errorf("%s: without an invoice are %v still", name, got)
-				}
+				expect.Len(t, w.unattributed(), 0, "%s: still without an invoice are", name)
 				var records int
 				w.must(d.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
 				AND attributed_by = 'maria' AND note = 'she wrote to us' AND attributed_at = $3`, p.ID, inv.ID, start+77).Scan(&records))
-				if records != 1 {
-					t.Errorf("%s: it is recorded %d times, want once", name, records)
-				}
+				expect.Equal(t, records, 1, "%s: records of it:", name)
 				// Once final, all of them count.
 				w.final()
 				if got := w.invoice(inv.ID); name == "pending" && (got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000) {
@@ -164,9 +159,7 @@ func TestAttributeManuallyErrors(t *testing.T) {
 				t.Errorf("%s: %v, want %v %s", name, err, test.want, test.field)
 			}
 		}
-		if got := w.eventTypes(inv); len(got) != 1 {
-			t.Errorf("what was refused is announced: %v", got)
-		}
+		expect.Len(t, w.eventTypes(inv), 1, "what was refused is announced:")
 		if got := w.payment(p.Transfer); got.Attributed() {
 			t.Errorf("what was refused has been done: it is of %s", got.InvoiceID)
 		}
@@ -179,8 +172,7 @@ func TestManualAttributionSurvivesReorg(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
-		_, err := w.attribute(p, inv)
-		w.must(err)
+		w.must(w.attribute(p, inv))
 		w.reorg(1)
 		w.mine(start+11, p.Transfer)
 		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByHand || got.AttributedBy != "maria" || got.BlockTime.Unix() != start+11 {
@@ -210,12 +202,9 @@ func TestManualAttributionIncludesRefunds(t *testing.T) {
 		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
 		w.mine(start+20, w.back(invoice.NewAmount(200_000)))
 		w.final()
-		_, err := w.attribute(p, inv)
-		w.must(err)
+		w.must(w.attribute(p, inv))
 		for _, when := range []string{"at once", "read again"} {
-			if got := w.invoice(inv.ID).AmountRefunded; got != invoice.NewAmount(200_000) {
-				t.Errorf("refunded, %s: %s, want 200000", when, got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).AmountRefunded, invoice.NewAmount(200_000), "refunded, %s:", when)
 			w.rescan()
 			w.fill(101, w.head(), w.blocks[1:]...)
 		}

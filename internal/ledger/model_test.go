@@ -337,9 +337,7 @@ func (m *machine) checkDeposits(r *rapid.T) {
 		}
 	}
 	for _, inv := range m.made {
-		if got := m.invoice(inv.ID).SweptTx; got != newest[inv.ID] {
-			r.Errorf("invoice %s was swept by %s, want %s", inv.ID, got, newest[inv.ID])
-		}
+		expect.Equal(r, m.invoice(inv.ID).SweptTx, newest[inv.ID], "invoice %s was swept by", inv.ID)
 	}
 	for token, want := range held {
 		if diff := gocmp.Diff(want, m.unswept(token)); diff != "" {
@@ -580,7 +578,5 @@ func (m *machine) checkEvents(r *rapid.T, stored []ledger.PaymentRow) {
 			r.Errorf("event %s has the delivery %q and reads %s", e.ID, e.DeliveryID, e.Body)
 		}
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		r.Errorf("events (-want +emitted):\n%s", diff)
-	}
+	expect.NoDiff(r, gocmp.Diff(want, got), "events")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // notice announces a transfer of an amount to the world's merchant.
@@ -71,9 +72,7 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 			p := w.pay(inv.TransferAmount)
 			w.signals()
 			play(w, w.notice(name, inv.TransferAmount), p)
-			if got := w.announced(p); !slices.Equal(got, []string{name}) {
-				t.Errorf("%s: the payment was announced by %q, want its notice alone", name, got)
-			}
+			expect.List(t, w.announced(p), []string{name}, "%s: the payment was announced by", name)
 			if !slices.Contains(w.signals(), "look "+w.chainKey) {
 				t.Errorf("%s: the indexer was not woken", name)
 			}
@@ -92,19 +91,13 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 		completed.Type = "transfers.completed"
 		w.receive(completed)
 		w.mine(start+1, one)
-		if got := w.announced(one); !slices.Equal(got, []string{"t1", "t1"}) {
-			t.Errorf("one of two transfers was announced by %v, want both types of t1", got)
-		}
+		expect.List(t, w.announced(one), []string{"t1", "t1"}, "one of two transfers was announced by")
 		// Mined again, the payment keeps its notices and must not take another's.
 		w.reorg(1)
 		w.mine(start+2, one)
 		w.mine(start+3, two)
-		if got := w.announced(one); !slices.Equal(got, []string{"t1", "t1"}) {
-			t.Errorf("mined again, the first was announced by %v", got)
-		}
-		if got := w.announced(two); !slices.Equal(got, []string{"t2"}) {
-			t.Errorf("the second was announced by %v, want t2", got)
-		}
+		expect.List(t, w.announced(one), []string{"t1", "t1"}, "mined again, the first was announced by")
+		expect.List(t, w.announced(two), []string{"t2"}, "the second was announced by")
 		// A third notice finds no payment without a notice of its type.
 		w.receive(w.notice("t3", inv.TransferAmount))
 		if one, two := w.announced(one), w.announced(two); len(one) != 2 || len(two) != 1 {
@@ -132,9 +125,7 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 			by(&n)
 			w.receive(n)
 		}
-		if got := w.announced(p); len(got) != 0 {
-			t.Errorf("the payment was announced by %v", got)
-		}
+		expect.Len(t, w.announced(p), 0, "the payment was announced by")
 		if got := w.eventTypes(inv); len(got) != 2 {
 			t.Errorf("events %v: a notice must not add any", got)
 		}
@@ -178,9 +169,7 @@ func TestNoticeOutsideTheWindow(t *testing.T) {
 		w.mine(start+1, old)
 		w.seconds.Add(int64(invoice.NoticeWindow.Seconds()) + 1)
 		w.receive(w.notice("now", old.Amount))
-		if got := w.announced(old); len(got) != 0 {
-			t.Errorf("a payment of the day before yesterday was announced by %v", got)
-		}
+		expect.Len(t, w.announced(old), 0, "a payment of the day before yesterday was announced by")
 		fresh, other := w.pay(old.Amount), w.pay(invoice.NewAmount(6_000_000))
 		w.mine(start+2, fresh, other)
 		if got := w.announced(fresh); len(got) != 1 || got[0] != "now" {

@@ -113,12 +113,8 @@ func TestCreatePaymentLink(t *testing.T) {
 		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != l {
 			t.Errorf("read %+v, %v; want %+v", got, err, l)
 		}
-		if _, err := w.Get(t.Context(), globex, l.ID); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("another merchant reads it: %v", err)
-		}
-		if _, err := w.Create(t.Context(), acme, espresso()); !errors.Is(err, ledger.ErrSlugTaken) {
-			t.Errorf("the slug again: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "another merchant reads it")(w.Get(t.Context(), globex, l.ID))
+		expect.Error(t, ledger.ErrSlugTaken, "the slug again")(w.Create(t.Context(), acme, espresso()))
 		other := espresso()
 		other.MerchantID, other.Terms.Merchant = "globex", invoice.Address{2}
 		if _, err := w.Create(t.Context(), globex, other); err != nil {
@@ -207,9 +203,7 @@ func TestCreateWithKey(t *testing.T) {
 			t.Errorf("repeated: %+v", again)
 		}
 		r.Terms.Title = "Tea"
-		if _, err := w.Create(t.Context(), acme, r); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
-			t.Errorf("another request with the key: %v", err)
-		}
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "another request with the key")(w.Create(t.Context(), acme, r))
 		r.Scope, r.Slug = "", "tea"
 		if _, err := w.Create(t.Context(), operator, r); err != nil {
 			t.Errorf("the key in another scope: %v", err)
@@ -310,9 +304,7 @@ func TestPay(t *testing.T) {
 		if err != nil || len(of) != 2 {
 			t.Errorf("the link's invoices are %+v, %v", of, err)
 		}
-		if _, err := w.Pay(t.Context(), l, invoice.NewAmount(1), "c"); !errors.Is(err, ledger.ErrAmount) {
-			t.Errorf("another amount than the link's: %v", err)
-		}
+		expect.Error(t, ledger.ErrAmount, "another amount than the link's")(w.Pay(t.Context(), l, invoice.NewAmount(1), "c"))
 
 		free := espresso()
 		free.Slug, free.Terms.Amount, free.Terms.Minimum, free.Terms.Maximum = "free", invoice.Amount{}, invoice.NewAmount(10), invoice.NewAmount(20)
@@ -332,9 +324,7 @@ func TestPay(t *testing.T) {
 		}
 		archived, err := w.Update(t.Context(), acme, l.ID, invoice.PaymentLinkChange{Archived: true})
 		expect.OK(t, err)
-		if _, err := w.Pay(t.Context(), archived, invoice.NewAmount(10), "e"); !errors.Is(err, ledger.ErrArchived) {
-			t.Errorf("an archived link: %v", err)
-		}
+		expect.Error(t, ledger.ErrArchived, "an archived link")(w.Pay(t.Context(), archived, invoice.NewAmount(10), "e"))
 	})
 }
 
@@ -359,9 +349,7 @@ func TestFind(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		w.create(t, espresso())
 		for _, c := range []struct{ merchant, slug string }{{"acme", "tea"}, {"globex", "espresso"}, {"", ""}, {"a\x00", "espresso"}, {"acme", "\xff"}, {"acme", "Espresso"}} {
-			if _, err := w.Find(t.Context(), c.merchant, c.slug); !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("%q: %v", c, err)
-			}
+			expect.Error(t, db.ErrNotFound, "%q", c)(w.Find(t.Context(), c.merchant, c.slug))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // paid mines the payment of an invoice over n minor units, and makes it final. It returns the payment.
@@ -72,16 +73,7 @@ func (w *world) wantRefunded(what string, p ledger.PaymentRow, n uint64) {
 	w.t.Helper()
 	sums, err := ledger.RefundedSums(w.t.Context(), w.db.store, []string{p.ID})
 	w.must(err)
-	if got := number(sums[p.ID]); got != n {
-		w.t.Errorf("%s: %d of the payment are refunded, want %d", what, got, n)
-	}
-}
-
-func wantErr(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v; want %v", what, got, want)
-	}
+	expect.Equal(w.t, number(sums[p.ID]), n, "%s: refunded of the payment:", what)
 }
 
 func TestPreparedRefundIsSent(t *testing.T) {
@@ -116,9 +108,7 @@ func TestPreparedRefundIsSent(t *testing.T) {
 				t.Errorf("the event does not name the prepared refund: %s", e.Body)
 			}
 		}
-		if got := w.refunds()[p.InvoiceID]; got != 1 {
-			t.Errorf("%d events, want 1", got)
-		}
+		expect.Equal(t, w.refunds()[p.InvoiceID], 1, "events:")
 		all, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: p.ID, Limit: 10})
 		if err != nil || len(all) != 1 || all[0].ID != r.ID {
 			t.Errorf("the list has %v, %v", all, err)
@@ -126,8 +116,7 @@ func TestPreparedRefundIsSent(t *testing.T) {
 		if byTransfer := w.refund(all[0].Transfer.ID); byTransfer.ID != r.ID {
 			t.Errorf("the id of the transfer finds %s", byTransfer.ID)
 		}
-		_, err = w.prepare(p, 1)
-		wantErr(t, "another refund of a refunded payment", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "another refund of a refunded payment")(w.prepare(p, 1))
 	})
 }
 
@@ -135,14 +124,13 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		first := w.mustPrepare(p, 600)
-		_, err := w.prepare(p, 401)
-		wantErr(t, "601 and 400", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "601 and 400")(w.prepare(p, 401))
 		rest := w.mustPrepare(p, 0)
 		if number(rest.Amount) != 400 {
 			t.Errorf("the rest is %s", rest.Amount)
 		}
-		_, err = w.prepare(p, 0)
-		wantErr(t, "nothing left", err, ledger.ErrRefundExceeds)
+		_, err := w.prepare(p, 0)
+		expect.Error(t, ledger.ErrRefundExceeds, "nothing left")(err)
 
 		canceled, err := w.CancelRefund(t.Context(), first.ID, "")
 		if err != nil || canceled.Status != invoice.RefundCanceled || canceled.CanceledAt.IsZero() {
@@ -151,20 +139,17 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 		if again, err := w.CancelRefund(t.Context(), first.ID, w.merchant); err != nil || again.CanceledAt != canceled.CanceledAt {
 			t.Errorf("canceled again %+v, %v", again, err)
 		}
-		_, err = w.CancelRefund(t.Context(), first.ID, "another")
-		wantErr(t, "another merchant cancels", err, db.ErrNotFound)
+		expect.Error(t, db.ErrNotFound, "another merchant cancels")(w.CancelRefund(t.Context(), first.ID, "another"))
 		next := w.mustPrepare(p, 600)
 
 		// A record that has expired reserves its amount until it is stored as expired.
 		w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
-		_, err = w.prepare(p, 1000)
-		wantErr(t, "prepare before the expiry is stored", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "prepare before the expiry is stored")(w.prepare(p, 1000))
 		w.must(w.ExpireRefunds(t.Context()))
 		w.mustPrepare(p, 1000)
 		w.wantRefund("late", next.ID, invoice.RefundExpired, 0)
 		w.wantRefund("late", first.ID, invoice.RefundCanceled, 0)
-		_, err = w.CancelRefund(t.Context(), next.ID, "")
-		wantErr(t, "cancel an expired one", err, ledger.ErrRefundNotOpen)
+		expect.Error(t, ledger.ErrRefundNotOpen, "cancel an expired one")(w.CancelRefund(t.Context(), next.ID, ""))
 	})
 }
 
@@ -178,8 +163,7 @@ func TestPrepareRefundIsIdempotent(t *testing.T) {
 		if again := w.mustPrepare(p, 300, keyed("", "a")); again.ID != first.ID {
 			t.Errorf("the second is %s, the first %s", again.ID, first.ID)
 		}
-		_, err := w.prepare(p, 301, keyed("", "a"))
-		wantErr(t, "another request", err, ledger.ErrIdempotencyMismatch)
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "another request")(w.prepare(p, 301, keyed("", "a")))
 		if other := w.mustPrepare(p, 300, keyed("merchant acme", "a")); other.ID == first.ID {
 			t.Error("two scopes share a key")
 		}
@@ -197,24 +181,22 @@ func TestWhatCannotBeRefunded(t *testing.T) {
 		pending := w.pay(inv.TransferAmount)
 		w.mine(start+1, pending)
 		p := w.payment(pending)
-		_, err := w.prepare(p, 1)
-		wantErr(t, "pending", err, ledger.ErrPaymentPending)
+		expect.Error(t, ledger.ErrPaymentPending, "pending")(w.prepare(p, 1))
 		w.reorg(1)
-		_, err = w.prepare(p, 1)
-		wantErr(t, "orphaned", err, ledger.ErrOrphaned)
+		_, err := w.prepare(p, 1)
+		expect.Error(t, ledger.ErrOrphaned, "orphaned")(err)
 		w.mine(start+2, pending)
 		w.final()
 		_, err = w.prepare(p, 1, func(req *ledger.RefundRequest) { req.MerchantID = "another" })
-		wantErr(t, "another merchant", err, db.ErrNotFound)
+		expect.Error(t, db.ErrNotFound, "another merchant")(err)
 		_, err = w.prepare(ledger.PaymentRow{Payment: invoice.Payment{ID: "pay_none"}}, 1)
-		wantErr(t, "no payment", err, db.ErrNotFound)
+		expect.Error(t, db.ErrNotFound, "no payment")(err)
 		for name, address := range map[string]invoice.Address{"token": usdc, "registry": registry, "itself": w.address} {
 			if _, err := w.prepare(p, 1, to(address)); !isFieldError(err, "to") {
 				t.Errorf("to %s: %v", name, err)
 			}
 		}
-		_, err = w.prepare(p, number(p.Amount)+1)
-		wantErr(t, "too much", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "too much")(w.prepare(p, number(p.Amount)+1))
 		w.must(func() error { _, err := w.prepare(p, 1); return err }())
 	})
 }
@@ -282,8 +264,7 @@ func TestTransfersOfPreparedRefunds(t *testing.T) {
 			},
 				elsewhere, invoice.RefundConfirmed, 600, 600},
 			"canceled": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
-				_, err := w.CancelRefund(w.t.Context(), r.ID, "")
-				w.must(err)
+				w.must(w.CancelRefund(w.t.Context(), r.ID, ""))
 				return []invoice.Transfer{w.send(r)}
 			}, invoice.Address{}, invoice.RefundConfirmed, 600, 600},
 			"expired": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
@@ -325,12 +306,11 @@ func TestCanceledRefundArrives(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
-		_, err := w.CancelRefund(t.Context(), r.ID, "")
-		w.must(err)
+		w.must(w.CancelRefund(t.Context(), r.ID, ""))
 		w.mine(w.head().Time.Unix()+1, w.send(r))
 		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
-		_, err = w.CancelRefund(t.Context(), r.ID, "")
-		wantErr(t, "cancel what was sent", err, ledger.ErrRefundNotOpen)
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		expect.Error(t, ledger.ErrRefundNotOpen, "cancel what was sent")(err)
 		w.reorg(1)
 		w.wantRefund("dropped", r.ID, invoice.RefundCanceled, 600)
 	})
@@ -343,8 +323,7 @@ func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
 		w.mine(w.head().Time.Unix()+1, withAmount(w.send(r), 100))
-		_, err := w.prepare(p, 401)
-		wantErr(t, "before it is final", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "before it is final")(w.prepare(p, 401))
 		w.final()
 		w.mustPrepare(p, 900)
 	})
@@ -387,12 +366,10 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		if signed.Status != invoice.RefundAwaitingAddress || !signed.To.IsZero() || len(signed.ClaimToken) != 32 || signed.CanBeSent(at(start)) {
 			t.Fatalf("prepared %+v", signed)
 		}
-		_, err := name(signed, home, sign(stranger, signed, home))
-		wantErr(t, "a stranger's signature", err, ledger.ErrNotThePayer)
-		_, err = name(signed, home, sign(customer, signed, payer))
-		wantErr(t, "the signature of another address", err, ledger.ErrNotThePayer)
-		_, err = name(signed, home, "0x12")
-		wantErr(t, "no signature", err, chain.ErrSignature)
+		expect.Error(t, ledger.ErrNotThePayer, "a stranger's signature")(name(signed, home, sign(stranger, signed, home)))
+		_, err := name(signed, home, sign(customer, signed, payer))
+		expect.Error(t, ledger.ErrNotThePayer, "the signature of another address")(err)
+		expect.Error(t, chain.ErrSignature, "no signature")(name(signed, home, "0x12"))
 		if _, err = name(signed, usdc, ""); !isFieldError(err, "to") {
 			t.Errorf("to the token: %v", err)
 		}
@@ -403,22 +380,17 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		if w := got.Warnings(at(w.seconds.Load())); len(w) != 2 || w[0] != invoice.WarnContract || w[1] != invoice.WarnOtherRecipient {
 			t.Errorf("warnings %v", w)
 		}
-		_, err = name(signed, home, sign(customer, signed, home))
-		wantErr(t, "sent twice", err, nil)
-		_, err = name(signed, payer, sign(customer, signed, payer))
-		wantErr(t, "another address later", err, ledger.ErrRefundNotOpen)
+		expect.Error(t, nil, "sent twice")(name(signed, home, sign(customer, signed, home)))
+		expect.Error(t, ledger.ErrRefundNotOpen, "another address later")(name(signed, payer, sign(customer, signed, payer)))
 
 		asked := w.mustPrepare(p, 300, askPayer)
 		got, err = name(asked, home, "")
 		if err != nil || got.Status != invoice.RefundAwaitingApproval || got.CanBeSent(at(start)) {
 			t.Errorf("unsigned: %+v, %v", got, err)
 		}
-		_, err = name(asked, payer, "")
-		wantErr(t, "another address without a signature", err, ledger.ErrRefundNotOpen)
-		_, err = w.ApproveRefund(open(t), asked.ID, "", payer)
-		wantErr(t, "approve another address", err, ledger.ErrRefundNotOpen)
-		_, err = w.ApproveRefund(open(t), asked.ID, "another", home)
-		wantErr(t, "another merchant approves", err, db.ErrNotFound)
+		expect.Error(t, ledger.ErrRefundNotOpen, "another address without a signature")(name(asked, payer, ""))
+		expect.Error(t, ledger.ErrRefundNotOpen, "approve another address")(w.ApproveRefund(open(t), asked.ID, "", payer))
+		expect.Error(t, db.ErrNotFound, "another merchant approves")(w.ApproveRefund(open(t), asked.ID, "another", home))
 		for range 2 {
 			got, err = w.ApproveRefund(open(t), asked.ID, w.merchant, home)
 			if err != nil || got.Status != invoice.RefundPending || !got.CanBeSent(at(start)) {
@@ -426,8 +398,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 			}
 		}
 		replaced := w.mustPrepare(p, 300, askPayer)
-		_, err = name(replaced, payer, "")
-		w.must(err)
+		w.must(name(replaced, payer, ""))
 		got, err = name(replaced, home, sign(customer, replaced, home))
 		if err != nil || got.Status != invoice.RefundPending || got.To != home {
 			t.Errorf("signed later: %+v, %v", got, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // permutations returns all orders of the given steps.
@@ -96,9 +97,7 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 				if got := w.refunds(); len(got) != announced || got[other.ID] != announced {
 					t.Errorf("%s: refunds were announced %v, want %d of %s", name, got, announced, other.ID)
 				}
-				if got := w.payment(odd.Transfer).Use; got != invoice.UseRefunded {
-					t.Errorf("%s: the payment is %s", name, got)
-				}
+				expect.Equal(t, w.payment(odd.Transfer).Use, invoice.UseRefunded, "%s: the payment is", name)
 				w.rescan()
 			}
 		}
@@ -249,8 +248,7 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 			if final {
 				s.final()
 			}
-			_, err := s.attribute(s.payment(back), ours)
-			s.must(err)
+			s.must(s.attribute(s.payment(back), ours))
 			s.final()
 			s.rescan()
 			s.read()
@@ -302,9 +300,7 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 		s.mine(start+3, tagged(back, invoice.Evidence{Calldata: ours.CommitmentID}))
 		s.final()
 		s.wantInvoice("tagged", theirs, invoice.Paid, 0)
-		if got := s.invoice(ours.ID).AmountPaid; got != theirs.TransferAmount {
-			t.Errorf("the invoice it names has %s", got)
-		}
+		expect.Equal(t, s.invoice(ours.ID).AmountPaid, theirs.TransferAmount, "the invoice it names has")
 		refunds, err := ledger.RefundsByID(t.Context(), d.store, []string{invoice.TransferID(invoice.PrefixRefund, back.ChainKey, back.TxHash, 0)})
 		if err != nil || len(refunds) != 1 || refunds[0].Status != invoice.Orphaned {
 			t.Errorf("the refund is %+v, %v; want it orphaned", refunds, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestPreparedRefundIsNoPayment sends prepared refunds to addresses at which invoices ask for their
@@ -37,8 +38,7 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 				// The previous release prepared refunds to such an address, or they were prepared before it received
 				// payments.
 				r := w.mustPrepare(p, n)
-				_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", receiver.String(), r.ID)
-				w.must(err)
+				w.must(w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", receiver.String(), r.ID))
 				back := toward(w.send(r), receiver)
 				what := fmt.Sprintf("%s, tagged: %t", name, tagged)
 				if !tagged {
@@ -64,10 +64,9 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 						t.Errorf("%s, %s: the refund is %s, with the transfer %+v", what, when, got.Status, got.Transfer)
 					}
 				}
-				_, err = w.prepare(p, n+1)
-				wantErr(t, what+": more than is left", err, ledger.ErrRefundExceeds)
-				_, err = w.attribute(w.payment(back), inv)
-				wantErr(t, what+": attributed by hand", err, ledger.ErrIsRefund)
+				_, err := w.prepare(p, n+1)
+				expect.Error(t, ledger.ErrRefundExceeds, "%s: more than is left", what)(err)
+				expect.Error(t, ledger.ErrIsRefund, "%s: attributed by hand", what)(w.attribute(w.payment(back), inv))
 			}
 		}
 	})
@@ -104,8 +103,7 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 		elsewhere := invoice.Address{0xee, 10}
 		r := w.mustPrepare(w.paid(1_000_000), 500_000, to(elsewhere))
 		inv := w.create(amount(500_000), func(d *invoice.Draft) { d.Merchant = elsewhere })
-		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = 100 WHERE chain_key = $1", w.chainKey)
-		w.must(err)
+		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = 100 WHERE chain_key = $1", w.chainKey))
 		back := w.send(r)
 		w.mine(w.head().Time.Unix()+1, back)
 		w.wantRefund("above unread blocks", r.ID, invoice.RefundPending, 500_000)
@@ -148,8 +146,7 @@ func TestRefundToAReceiver(t *testing.T) {
 			}
 			// In the previous release a payer could name it.
 			w.must(name(r, invoice.Address{0xee, 13}, ""))
-			_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", address.String(), r.ID)
-			w.must(err)
+			w.must(w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", address.String(), r.ID))
 			if _, err := w.ApproveRefund(open(t), r.ID, "", address); !isFieldError(err, "to") {
 				t.Errorf("approved for the %s: %v", what, err)
 			}
@@ -188,8 +185,7 @@ func TestRefundToAPayerWhoIsPaid(t *testing.T) {
 			if got := w.invoice(theirs.ID); got.Status != invoice.Open || w.payment(back).Attributed() {
 				t.Errorf("tagged: %t: the refund pays the payer's invoice, which is %s", tagged, got.Status)
 			}
-			_, err := w.prepare(p, 1)
-			wantErr(t, "a second refund", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "a second refund")(w.prepare(p, 1))
 		}
 	})
 }

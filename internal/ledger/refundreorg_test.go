@@ -56,8 +56,7 @@ func TestDroppedRefundIsAwaited(t *testing.T) {
 			wantSubmitted(t, when+": submitted by another", err, byReorg)
 			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
 			wantSubmitted(t, when+": canceled", err, byReorg)
-			_, err = w.prepare(p, 401)
-			wantErr(t, when+": more than is left", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "%s: more than is left", when)(w.prepare(p, 401))
 		}
 		refused("dropped")
 		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), byReorg)
@@ -114,11 +113,8 @@ func TestDroppedRefundByHandIsAwaited(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, byHand)
 		w.mustPrepare(p, 300)
 		w.reorg(1)
-		_, err := w.prepare(p, 1)
-		wantErr(t, "dropped", err, ledger.ErrRefundExceeds)
-		if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
-			t.Errorf("the payment is %s", got)
-		}
+		expect.Error(t, ledger.ErrRefundExceeds, "dropped")(w.prepare(p, 1))
+		expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunding, "the payment is")
 		record, _ := w.storedRefund(byHand)
 		wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), byReorg)
 		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
@@ -197,8 +193,7 @@ func TestDecidedWithoutLatePayment(t *testing.T) {
 			if _, err := w.Decide(w.as("juan"), req); !errors.As(err, &decided) || decided.By != "maria" {
 				t.Errorf("%s again: %v", outcome, err)
 			}
-			_, err = w.UndoDecision(t.Context(), d.ID, w.merchant)
-			w.must(err)
+			w.must(w.UndoDecision(t.Context(), d.ID, w.merchant))
 			w.wantItem("undone", item.Invoice, invoice.ItemUnderpaid)
 			w.mine(w.head().Time.Unix()+1, w.payFor(item.Invoice, 70_000))
 			w.final()
@@ -218,9 +213,7 @@ func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind
 			}
 		}
 	}
-	if got != want {
-		w.t.Errorf("%s: the invoice is in the inbox as %q, want %q", what, got, want)
-	}
+	expect.Equal(w.t, got, want, "%s: the invoice is in the inbox as", what)
 }
 
 // TestAcceptedOrRefunded: the rest of an amount cannot be waived for money that goes back, in either
@@ -230,11 +223,8 @@ func TestAcceptedOrRefunded(t *testing.T) {
 		item, part := w.underpaid()
 		p := w.payment(part)
 		r := w.mustPrepare(p, 1)
-		if got := useName(w.accept(item)); got != "refunding" {
-			t.Errorf("accepted while a refund is prepared: %s", got)
-		}
-		_, err := w.CancelRefund(t.Context(), r.ID, "")
-		w.must(err)
+		expect.Equal(t, useName(w.accept(item)), "refunding", "accepted while a refund is prepared:")
+		w.must(w.CancelRefund(t.Context(), r.ID, ""))
 		w.must(w.accept(item))
 		if _, err := w.prepare(p, 1); useName(err) != "decided" {
 			t.Errorf("refunded after it was accepted: %v", err)
@@ -242,7 +232,7 @@ func TestAcceptedOrRefunded(t *testing.T) {
 		late := w.pay(invoice.NewAmount(7_000))
 		w.mine(w.head().Time.Unix()+1, late)
 		w.final()
-		_, err = w.attribute(w.payment(late), item.Invoice)
+		_, err := w.attribute(w.payment(late), item.Invoice)
 		w.must(err)
 		w.mustPrepare(w.payment(late), 0) // it does not count toward the accepted amount
 
@@ -258,13 +248,9 @@ func TestAcceptedOrRefunded(t *testing.T) {
 		if got := w.payment(part).Use; got != invoice.UseRefunding {
 			t.Fatalf("the payment is %s", got)
 		}
-		if got := useName(w.accept(other)); got != "refunding" {
-			t.Errorf("accepted while the refund is in a block: %s", got)
-		}
+		expect.Equal(t, useName(w.accept(other)), "refunding", "accepted while the refund is in a block:")
 		w.final()
-		if err := w.accept(other); !errors.Is(err, ledger.ErrItemChanged) {
-			t.Errorf("accepted after it was refunded: %v", err)
-		}
+		expect.Error(t, ledger.ErrItemChanged, "accepted after it was refunded")(w.accept(other))
 	})
 }
 
@@ -307,7 +293,7 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 				}
 				second, err := w.prepare(p, 0)
 				if c.first {
-					wantErr(t, "a second refund", err, ledger.ErrRefundExceeds)
+					expect.Error(t, ledger.ErrRefundExceeds, "a second refund")(err)
 				} else {
 					w.must(err)
 				}
@@ -317,8 +303,7 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 					t.Errorf("the first is sent: %v", firstErr)
 				}
 				if !c.first {
-					_, err := w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-					w.must(err)
+					w.must(w.SubmitRefund(w.as("juan"), second.ID, w.merchant, invoice.Hash{}, ledger.Once{}))
 				}
 			})
 		})
@@ -357,8 +342,7 @@ func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
 		r := w.mustPrepare(w.paid(1000), 0)
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{})
-		w.must(err)
+		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{}))
 		w.seconds.Add(3 * 3600)
 		schedule.Add(1)
 		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
@@ -382,7 +366,8 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 		w.must(err)
 		pass(patience)
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
-		wantErr(t, "of another merchant", w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1}), db.ErrNotFound)
+		of := w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1})
+		expect.Error(t, db.ErrNotFound, "of another merchant")(of)
 		pass(patience - 1)
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{2}))
 		wantSubmitted(t, "a second too early", w.withdraw(r.ID), "maria")
@@ -408,8 +393,7 @@ func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
 		record, _ := w.storedRefund(back)
 		all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 		w.must(err)
-		_, err = w.WithdrawSubmission(w.as("juan"), ledger.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true})
-		w.must(err)
+		w.must(w.WithdrawSubmission(w.as("juan"), ledger.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true}))
 		w.seconds.Add(3 * 3600)
 		w.must(w.ExpireRefunds(t.Context()))
 		w.wantDue(inv.ID, invoice.Open, 1_000_000)
@@ -423,8 +407,7 @@ func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
 func (w *world) forget(r invoice.RefundRecord) {
 	w.t.Helper()
 	for _, statement := range []string{"DELETE FROM refund_submissions WHERE refund_id = $1", "DELETE FROM refund_records WHERE id = $1"} {
-		_, err := w.db.sql.ExecContext(w.t.Context(), statement, r.ID)
-		w.must(err)
+		w.must(w.db.sql.ExecContext(w.t.Context(), statement, r.ID))
 	}
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.RefreshUses(w.t.Context(), tx, r.PaymentID) }))
 }
@@ -517,8 +500,7 @@ func TestTagOfOlderVersion(t *testing.T) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 400, to(invoice.Address{0xee}))
 		old := w.hash("the hash that an older version stored")
-		_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET tag = $1 WHERE id = $2", old.String(), r.ID)
-		w.must(err)
+		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET tag = $1 WHERE id = $2", old.String(), r.ID))
 		transfer := w.send(r)
 		transfer.Evidence.Calldata = old
 		w.mine(w.head().Time.Unix()+1, transfer)
@@ -595,9 +577,7 @@ func TestTwoTagsWithOneID(t *testing.T) {
 		w.final()
 		r, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
 		w.must(err)
-		if r.PaymentID != first.ID {
-			t.Errorf("the refund pays back %s, want %s", r.PaymentID, first.ID)
-		}
+		expect.Equal(t, r.PaymentID, first.ID, "the refund pays back")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // wantUnsendable fails the test unless a refund can neither be sent nor submitted and has all the warnings.
@@ -24,9 +25,7 @@ func (w *world) wantUnsendable(when, id string, warnings ...invoice.RefundWarnin
 		}
 	}
 	_, err := w.SubmitRefund(w.as("juan"), id, w.merchant, invoice.Hash{9}, ledger.Once{})
-	if !errors.Is(err, ledger.ErrRefundNotOpen) {
-		w.t.Errorf("%s: the other refund is submitted: %v", when, err)
-	}
+	expect.Error(w.t, ledger.ErrRefundNotOpen, "%s: the other refund is submitted", when)(err)
 }
 
 // patience advances the clocks until a submission may be withdrawn.
@@ -56,8 +55,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 			"canceled": func(req ledger.RefundRequest) (invoice.Transfer, string) {
 				first, err := w.PrepareRefund(open(t), req)
 				w.must(err)
-				_, err = w.CancelRefund(t.Context(), first.ID, w.merchant)
-				w.must(err)
+				w.must(w.CancelRefund(t.Context(), first.ID, w.merchant))
 				other, err := w.PrepareRefund(open(t), req)
 				w.must(err)
 				return w.send(first), other.ID
@@ -70,8 +68,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 			w.wantUnsendable(name+", in a block", other)
 			w.reorg(1)
 			w.wantUnsendable(name+", dropped", other, invoice.WarnTransferDropped, invoice.WarnExceedsRemainder)
-			_, err := w.prepare(p, 1)
-			wantErr(t, name+": another is prepared", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "%s: another is prepared", name)(w.prepare(p, 1))
 
 			w.patience()
 			record, _ := w.storedRefund(transfer)
@@ -79,8 +76,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 			if got := w.refund(other); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
 				t.Errorf("%s, withdrawn: can be sent: %t, with the warnings %v", name, got.CanBeSent(at(w.seconds.Load())), got.Warnings(at(w.seconds.Load())))
 			}
-			_, err = w.CancelRefund(t.Context(), other, w.merchant)
-			w.must(err)
+			w.must(w.CancelRefund(t.Context(), other, w.merchant))
 		}
 	})
 }
@@ -117,16 +113,14 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 				t.Errorf("another transaction: %v, want an error that names the known one", err)
 			}
 			w.must(put(transfer.TxHash)) // no effect
-			_, err = w.prepare(p, 1)
-			wantErr(t, "another refund", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "another refund")(w.prepare(p, 1))
 
 			w.must(w.withdraw(record.ID))
 			w.must(put(invoice.Hash{1}))
 			if all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID); err != nil || all[0].Signed() != (invoice.Hash{1}) || !all[0].SignedHash.IsZero() {
 				t.Errorf("recorded again: %+v, %v", all, err)
 			}
-			_, err = w.prepare(p, 1)
-			wantErr(t, "another refund while the other transaction may be mined", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "another refund while the other transaction may be mined")(w.prepare(p, 1))
 			wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), all[0].By)
 			w.patience()
 			w.must(w.withdraw(record.ID))
@@ -150,8 +144,7 @@ func TestRecordedTransactionHasTime(t *testing.T) {
 		w.must(err)
 		put := func(tx invoice.Hash) {
 			t.Helper()
-			_, err := w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx, invoice.Hash{7})
-			w.must(err)
+			w.must(w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx, invoice.Hash{7}))
 		}
 		for _, tx := range []invoice.Hash{{7}, {8}} { // the wallet replaces the first one
 			w.patience()
@@ -181,14 +174,11 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
 				w.must(w.ExpireRefunds(t.Context()))
 			} else {
-				_, err = w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID})
-				w.must(err)
-				_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
-				w.must(err)
+				w.must(w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID}))
+				w.must(w.CancelRefund(t.Context(), r.ID, w.merchant))
 			}
 			fits, exceeds := w.mustPrepare(p, 400), w.mustPrepare(p, 600)
-			_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, invoice.Hash{7}, invoice.Hash{})
-			w.must(err)
+			w.must(w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, invoice.Hash{7}, invoice.Hash{}))
 			now := at(w.seconds.Load())
 			if got := w.refund(r.ID); got.Status != end || !slices.Contains(got.Warnings(now), invoice.WarnNotMined) {
 				t.Errorf("it is %s, want %s, with the warnings %v", got.Status, end, got.Warnings(now))
@@ -198,14 +188,10 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 			}
 			w.wantUnsendable(string(end), exceeds.ID, invoice.WarnExceedsRemainder)
 			for _, other := range []string{fits.ID, exceeds.ID} {
-				_, err = w.CancelRefund(t.Context(), other, w.merchant)
-				w.must(err)
+				w.must(w.CancelRefund(t.Context(), other, w.merchant))
 			}
-			_, err = w.prepare(p, 401)
-			wantErr(t, string(end)+": more than it leaves", err, ledger.ErrRefundExceeds)
-			if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
-				t.Errorf("%s: the payment is %s", end, got)
-			}
+			expect.Error(t, ledger.ErrRefundExceeds, "%s", string(end)+": more than it leaves")(w.prepare(p, 401))
+			expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunding, "%s: the payment is", end)
 			w.patience()
 			w.must(w.withdraw(r.ID))
 			w.mustPrepare(p, 1000)
@@ -231,22 +217,17 @@ func TestAcceptedWhileDropped(t *testing.T) {
 				r := w.mustPrepare(w.payment(part), 600_000)
 				s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
 				w.must(err)
-				_, err = w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID})
-				w.must(err)
-				_, err = w.CancelRefund(t.Context(), r.ID, "")
-				w.must(err)
+				w.must(w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID}))
+				w.must(w.CancelRefund(t.Context(), r.ID, ""))
 				if name == "canceled" {
 					w.mine(w.head().Time.Unix()+1, w.send(r))
 					w.reorg(1)
 				} else {
-					_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7}, invoice.Hash{})
-					w.must(err)
+					w.must(w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7}, invoice.Hash{}))
 				}
 				id = r.ID
 			}
-			if got := useName(w.accept(item)); got != "refunding" {
-				t.Errorf("%s: accepted while the refund may be mined: %s", name, got)
-			}
+			expect.Equal(t, useName(w.accept(item)), "refunding", "%s: accepted while the refund may be mined:", name)
 			w.patience()
 			w.must(w.withdraw(id))
 			w.must(w.accept(item))

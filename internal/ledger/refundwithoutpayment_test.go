@@ -76,11 +76,8 @@ func TestRefundWithoutPayment(t *testing.T) {
 		}
 
 		w.mine(start+5, paid)
-		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
-			t.Errorf("with its payment, the refund is in the inbox: %+v", got)
-		}
-		_, err = w.Decide(open(t), w.dismissal(item))
-		wantErr(t, "dismissed with its payment", err, ledger.ErrItemChanged)
+		expect.Len(t, w.inbox(invoice.ItemWithoutPayment), 0, "with its payment, the refund is in the inbox:")
+		expect.Error(t, ledger.ErrItemChanged, "dismissed with its payment")(w.Decide(open(t), w.dismissal(item)))
 		w.reorg(1)
 		w.only(invoice.ItemWithoutPayment)
 		w.mine(start+6, paid)
@@ -109,9 +106,7 @@ func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
 		w.reorg(2)
 		w.mine(start+4, back)
 		w.wantRefundOf(back, invoice.Pending, second)
-		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
-			t.Errorf("the refund of another payment is in the inbox: %+v", got)
-		}
+		expect.Len(t, w.inbox(invoice.ItemWithoutPayment), 0, "the refund of another payment is in the inbox:")
 	})
 }
 
@@ -139,9 +134,7 @@ func TestRefundWithoutPaymentFollowsIt(t *testing.T) {
 		w.final()
 		w.mine(start+5, tagged(paid, invoice.Evidence{Registry: other.CommitmentID}))
 		for id, want := range map[string]invoice.Amount{inv.ID: {}, other.ID: back.Amount} {
-			if got := w.invoice(id).AmountRefunded; got != want {
-				t.Errorf("of invoice %s, %s are refunded, want %s", id, got, want)
-			}
+			expect.Equal(t, w.invoice(id).AmountRefunded, want, "refunded of invoice %s:", id)
 		}
 		if record, _ := w.storedRefund(back); record.InvoiceID != other.ID {
 			t.Errorf("the refund is one of invoice %s, want %s", record.InvoiceID, other.ID)

@@ -54,9 +54,7 @@ func TestRemember(t *testing.T) {
 		}
 		now, err := ledger.Remembered(t.Context(), w.db.store)
 		w.must(err)
-		if diff := cmp.Diff(was, now); diff != "" {
-			t.Errorf("a refused start changed what is remembered:\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(was, now), "a refused start changed what is remembered")
 		newest, err := w.db.store.NewestRevision(t.Context())
 		if w.must(err); newest.Number != 2 {
 			t.Errorf("the newest revision is %d, want 2", newest.Number)
@@ -67,13 +65,11 @@ func TestRemember(t *testing.T) {
 // TestOlderRevisionWritesNothing lets a replica continue after another one started with another configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		_, err := w.remember(w.db.store, "old", w.configuration(usdcToken))
-		w.must(err)
+		w.must(w.remember(w.db.store, "old", w.configuration(usdcToken)))
 		w.create()
 		w.mine(start + 1)
 		other := dbtest.Open(t, w.db.url)
-		_, err = w.remember(other, "new", w.configuration(usdcToken, eurcToken))
-		w.must(err)
+		w.must(w.remember(other, "new", w.configuration(usdcToken, eurcToken)))
 
 		var stale *chain.StaleError
 		if err := w.Observe(t.Context(), w.chainKey, []ledger.Block{w.next(start + 2)}); !errors.As(err, &stale) || stale.Own != 1 || stale.Newest != 2 {
@@ -94,8 +90,7 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 			t.Errorf("a start with the former configuration: %v, want a refusal while others run", err)
 		}
 		w.must(other.LeaveWork(t.Context(), "new"))
-		_, err = w.remember(again, "again", w.configuration(usdcToken))
-		w.must(err)
+		w.must(w.remember(again, "again", w.configuration(usdcToken)))
 		w.Service = w.service(func(c *ledger.Config) { c.Store = again })
 		w.create()
 	})
@@ -104,9 +99,8 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 // TestTokenReturns retires a token, and configures it again. The blocks that were read without it are read again.
 func TestTokenReturns(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
-		w.must(err)
-		_, err = w.remember(w.db.store, "", w.configuration(usdcToken))
+		w.must(w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken)))
+		_, err := w.remember(w.db.store, "", w.configuration(usdcToken))
 		w.must(err)
 		w.must(ledger.RetireToken(t.Context(), w.db.store, w.chainKey, eurc, at(start)))
 		for n := range 3 {
@@ -144,21 +138,18 @@ func TestTokenReturns(t *testing.T) {
 
 func TestRetireToken(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
-		w.must(err)
+		w.must(w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken)))
 		retire := func() error { return ledger.RetireToken(t.Context(), w.db.store, w.chainKey, eurc, at(start)) }
 		var refused *ledger.TokenInUseError
 		if err := retire(); !errors.As(err, &refused) {
 			t.Errorf("a configured token: %v, want a refusal", err)
 		}
 		inv := w.create(func(d *invoice.Draft) { d.Currency = "EURC" })
-		_, err = w.remember(w.db.store, "", w.configuration(usdcToken))
-		w.must(err)
+		w.must(w.remember(w.db.store, "", w.configuration(usdcToken)))
 		if err := retire(); !errors.As(err, &refused) {
 			t.Errorf("a token with an open invoice: %v, want a refusal", err)
 		}
-		_, err = w.Void(t.Context(), w.own(), inv.ID)
-		w.must(err)
+		w.must(w.Void(t.Context(), w.own(), inv.ID))
 		w.must(retire())
 	})
 }

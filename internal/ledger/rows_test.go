@@ -32,9 +32,8 @@ func TestInvoiceRoundTrip(t *testing.T) {
 		check := func(want invoice.Invoice) {
 			t.Helper()
 			got, err := ledger.NewReader(s).Invoice(t.Context(), want.ID)
-			if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
-				t.Errorf("%v (-written +read):\n%s", err, diff)
-			}
+			expect.NoError(t, err)
+			expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		}
 		check(plain)
 		check(full)
@@ -65,9 +64,7 @@ func TestInvoiceRoundTrip(t *testing.T) {
 			t.Errorf("updating an invoice that is not there: %v", err)
 		}
 		for _, id := range []string{"inv_3", "", "inv_1 ", "INV_1", "' OR 1=1 --"} {
-			if _, err := ledger.NewReader(s).Invoice(t.Context(), id); !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("invoice %q: %v, want ErrNotFound", id, err)
-			}
+			expect.Error(t, db.ErrNotFound, "invoice %q", id)(ledger.NewReader(s).Invoice(t.Context(), id))
 		}
 		if got, err := ledger.InvoicesWithoutLines(t.Context(), s, []string{"inv_2", "inv_9", "inv_1"}); err != nil || len(got) != 2 {
 			t.Errorf("invoices by id: %d, %v", len(got), err)
@@ -101,17 +98,15 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 				want.Use = invoice.UseCounted
 			}
 			got, err := ledger.NewReader(s).Payment(t.Context(), want.ID)
-			if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
-				t.Errorf("%v (-written +read):\n%s", err, diff)
-			}
+			expect.NoError(t, err)
+			expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		}
 		checkRefund := func(want invoice.Refund) {
 			t.Helper()
 			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, want) })
 			got, err := ledger.RefundsByID(t.Context(), s, []string{want.ID, "ref_9"})
-			if diff := cmp.Diff([]invoice.Refund{want}, got, rowtest.Equal); err != nil || diff != "" {
-				t.Errorf("%v (-written +read):\n%s", err, diff)
-			}
+			expect.NoError(t, err)
+			expect.NoDiff(t, cmp.Diff([]invoice.Refund{want}, got, rowtest.Equal), "")
 		}
 		check(bare)
 		check(full)
@@ -140,9 +135,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		if got, err := ledger.NewReader(s).Payment(t.Context(), full.ID); err != nil || got.SeenID != full.SeenID || !got.ObservedAt.Equal(full.ObservedAt) {
 			t.Errorf("seen again, it was seen first as %s at %s, %v", got.SeenID, got.ObservedAt, err)
 		}
-		if _, err := ledger.NewReader(s).Payment(t.Context(), "pay_9"); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("a payment that is not there: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "a payment that is not there")(ledger.NewReader(s).Payment(t.Context(), "pay_9"))
 	})
 }
 
@@ -166,18 +159,15 @@ func TestNoticeRoundTrip(t *testing.T) {
 			for _, want := range []bool{true, false} {
 				rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
 					fresh, err := ledger.InsertNotice(ctx, tx, n)
-					if fresh != want {
-						t.Errorf("notice %s is fresh: %t, want %t", n.ID, fresh, want)
-					}
+					expect.Equal(t, fresh, want, "notice %s is fresh:", n.ID)
 					return err
 				})
 				n.ID += "again"
 			}
 		}
 		got, err := ledger.NoticesOfPayment(t.Context(), s, "pay_1")
-		if diff := cmp.Diff([]invoice.Notice{full, bare}, got, rowtest.Equal); err != nil || diff != "" {
-			t.Errorf("%v (-written +read):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff([]invoice.Notice{full, bare}, got, rowtest.Equal), "")
 	})
 }
 

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 
@@ -191,16 +190,12 @@ func TestQuarantine(t *testing.T) {
 		w.mine(start+10, paying)
 		w.final()
 		p := w.payment(paying)
-		if _, err := w.prepare(p, 1000); !errors.Is(err, ledger.ErrPaymentPending) {
-			t.Errorf("refunding a payment that waits: %v", err)
-		}
+		expect.Error(t, ledger.ErrPaymentPending, "refunding a payment that waits")(w.prepare(p, 1000))
 		w.verdict(paying, invoice.ScreeningQuarantined)
 		if w.screened(p, invoice.ScreeningAccepted) {
 			t.Error("a second verdict has an effect")
 		}
-		if got := w.inbox(invoice.ItemQuarantined); len(got) != 0 {
-			t.Errorf("the merchant's inbox has %+v", got)
-		}
+		expect.Len(t, w.inbox(invoice.ItemQuarantined), 0, "the merchant's inbox has")
 		item := w.quarantined()[0]
 		if item.Payment.ScreeningReason != "list A" {
 			t.Errorf("the item is %+v", item)
@@ -208,21 +203,16 @@ func TestQuarantine(t *testing.T) {
 		req := w.dismissal(item)
 		req.Outcome = invoice.Released
 		_, err := w.Decide(access.WithPrincipal(t.Context(), access.Principal{KeyID: "key_m", MerchantID: w.merchant}), req)
-		wantErr(t, "released by the merchant", err, ledger.ErrOperatorDecides)
+		expect.Error(t, ledger.ErrOperatorDecides, "released by the merchant")(err)
 		decision, err := w.decide(paying, invoice.Rejected)
 		if err != nil || decision.MerchantID != w.merchant || decision.AppliedAt != decision.At || len(w.quarantined()) != 0 {
 			t.Errorf("rejected: %+v, %v", decision, err)
 		}
-		_, err = w.Decide(w.operator(), req)
-		wantErr(t, "decided twice", err, ledger.ErrItemChanged)
-		_, err = w.UndoDecision(w.operator(), decision.ID, "")
-		wantErr(t, "undone", err, ledger.ErrScreened)
+		expect.Error(t, ledger.ErrItemChanged, "decided twice")(w.Decide(w.operator(), req))
+		expect.Error(t, ledger.ErrScreened, "undone")(w.UndoDecision(w.operator(), decision.ID, ""))
 		p = w.payment(paying)
-		if !slices.Equal(w.unattributedIDs, []string{p.ID}) {
-			t.Errorf("announced as payments without an invoice: %v", w.unattributedIDs)
-		}
-		_, err = w.attribute(p, inv)
-		wantErr(t, "attributed by hand", err, ledger.ErrRejected)
+		expect.List(t, w.unattributedIDs, []string{p.ID}, "announced as payments without an invoice:")
+		expect.Error(t, ledger.ErrRejected, "attributed by hand")(w.attribute(p, inv))
 		if p.InOtherCurrency() || !slices.Equal(w.unattributed(), []string{p.ID}) || w.only(invoice.ItemUnattributed).Payment.ID != p.ID {
 			t.Errorf("the merchant does not see the rejected payment as one without an invoice: %v", w.unattributed())
 		}
@@ -240,14 +230,10 @@ func TestScreeningAfterReorg(t *testing.T) {
 		asked := w.payment(paying)
 		w.verdict(paying, invoice.ScreeningQuarantined)
 		w.reorg(1)
-		if got := w.quarantined(); len(got) != 0 {
-			t.Errorf("an orphaned payment is in the inbox: %+v", got)
-		}
+		expect.Len(t, w.quarantined(), 0, "an orphaned payment is in the inbox:")
 		w.mine(start+11, paying)
 		w.wantPayment("mined again", paying, invoice.Pending, invoice.ScreeningQuarantined)
-		if got := w.quarantined(); len(got) != 1 {
-			t.Errorf("mined again, the inbox has %+v", got)
-		}
+		expect.Len(t, w.quarantined(), 1, "mined again, the inbox has")
 		w.reorg(1)
 		other := paying
 		other.From = invoice.Address{0xdd}
@@ -274,19 +260,14 @@ func TestScreeningOfDeposits(t *testing.T) {
 			paying := w.deposit(inv, 1_000_000)
 			w.mine(w.head().Time.Unix()+1, paying)
 			w.final()
-			if got := w.unswept(usdc)[inv.ID]; got != 0 {
-				t.Errorf("held, %d is to be swept", got)
-			}
+			expect.Equal(t, w.unswept(usdc)[inv.ID], 0, "held, to be swept:")
 			if verdict == invoice.ScreeningRejected {
 				w.verdict(paying, invoice.ScreeningQuarantined)
-				_, err := w.decide(paying, invoice.Rejected)
-				w.must(err)
+				w.must(w.decide(paying, invoice.Rejected))
 			} else {
 				w.verdict(paying, verdict)
 			}
-			if got := w.unswept(usdc)[inv.ID]; got != 1_000_000 {
-				t.Errorf("%s, %d is to be swept", verdict, got)
-			}
+			expect.Equal(t, w.unswept(usdc)[inv.ID], 1_000_000, "%s, to be swept:", verdict)
 		}
 	})
 }
@@ -327,8 +308,7 @@ func TestScreeningOfFinalBlocks(t *testing.T) {
 		w.verdict(paying, invoice.ScreeningQuarantined)
 		w.must(w.Supplement(t.Context(), w.chainKey, first, first.Header))
 		w.wantPayment("read again", paying, invoice.Held, invoice.ScreeningQuarantined)
-		_, err := w.decide(paying, invoice.Released)
-		w.must(err)
+		w.must(w.decide(paying, invoice.Released))
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
 			t.Errorf("the invoice is %s", got.Status)
 		}
@@ -351,9 +331,7 @@ func TestLeaseScreenings(t *testing.T) {
 		lease := func() (ids []string) {
 			due, waiting, err := w.LeaseScreenings(t.Context())
 			w.must(err)
-			if waiting != 21 {
-				t.Errorf("%d wait", waiting)
-			}
+			expect.Equal(t, waiting, 21, "waiting:")
 			for _, p := range due {
 				ids = append(ids, p.ID)
 			}
@@ -368,9 +346,7 @@ func TestLeaseScreenings(t *testing.T) {
 				t.Errorf("leased again: %v", more)
 			}
 		}
-		if more := lease(); len(more) != 0 {
-			t.Errorf("%d are left", len(more))
-		}
+		expect.Len(t, lease(), 0, "left:")
 		w.seconds.Add(10)
 		if more := lease(); !slices.Contains(more, w.payment(one).ID) {
 			t.Errorf("after the pause: %v", more)

@@ -87,8 +87,7 @@ func TestRejectedInLostPast(t *testing.T) {
 		w.observe(b)
 		w.verdict(paying, invoice.ScreeningQuarantined)
 		w.final()
-		_, err := w.decide(paying, invoice.Rejected)
-		w.must(err)
+		w.must(w.decide(paying, invoice.Rejected))
 		w.advance(start + 9999)
 		if got := w.invoice(inv.ID); got.Status != invoice.Void {
 			t.Errorf("the invoice is %s", got.Status)
@@ -107,13 +106,11 @@ func TestRejectedWhileUndecided(t *testing.T) {
 		part := w.deposit(inv, 400_000)
 		w.mine(start+10, part)
 		w.verdict(part, invoice.ScreeningQuarantined)
-		_, err := w.decide(part, invoice.Rejected)
-		wantErr(t, "rejected while undecided", err, ledger.ErrUndecided)
+		expect.Error(t, ledger.ErrUndecided, "rejected while undecided")(w.decide(part, invoice.Rejected))
 		w.fill(101, unread.Header)
 		w.mine(start + 11)
 		w.final()
-		_, err = w.decide(part, invoice.Rejected)
-		w.must(err)
+		w.must(w.decide(part, invoice.Rejected))
 		if p := w.payment(part); p.DepositOf != inv.ID || p.Attributed() || w.unswept(usdc)[inv.ID] != 400_000 {
 			t.Errorf("the payment is %+v", p.Payment)
 		}
@@ -131,8 +128,7 @@ func TestRejectedAuthorization(t *testing.T) {
 		transfer := w.transferOf(a)
 		w.mine(start+1, transfer)
 		w.verdict(transfer, invoice.ScreeningQuarantined)
-		_, err = w.decide(transfer, invoice.Rejected)
-		w.must(err)
+		w.must(w.decide(transfer, invoice.Rejected))
 		w.reorg(1)
 		w.mine(start+2, transfer)
 		w.advance(a.ValidBefore.Unix() + 1)
@@ -199,8 +195,7 @@ func TestHeldAuthorizations(t *testing.T) {
 		check("waiting", invoice.Open)
 		w.verdict(transfer, invoice.ScreeningQuarantined)
 		check("quarantined", invoice.Open)
-		_, err = w.decide(transfer, invoice.Released)
-		w.must(err)
+		w.must(w.decide(transfer, invoice.Released))
 		check("released", invoice.Paid)
 	})
 }
@@ -215,15 +210,12 @@ func TestRejectedInOtherCurrency(t *testing.T) {
 		w.mine(start+1, wrong)
 		w.final()
 		w.verdict(wrong, invoice.ScreeningQuarantined)
-		_, err := w.decide(wrong, invoice.Rejected)
-		w.must(err)
+		w.must(w.decide(wrong, invoice.Rejected))
 		p := w.payment(wrong)
 		if shown := apiconv.Payment(p.Payment, true); shown.DepositInvoiceID != inv.ID || shown.Exception != "" || shown.Screening != apitypes.ScreeningRejected {
 			t.Errorf("it is shown as %+v", shown)
 		}
-		if got := w.unswept(eurc)[inv.ID]; got != 500_000 {
-			t.Errorf("%d is to be swept", got)
-		}
+		expect.Equal(t, w.unswept(eurc)[inv.ID], 500_000, "to be swept:")
 	})
 }
 

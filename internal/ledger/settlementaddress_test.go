@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // managed adapts a manager of merchants, all of which want events.
@@ -27,8 +28,7 @@ func (w *world) manage(ids ...string) *access.MerchantManager {
 		Store: w.db.store, Chains: []string{w.chainKey}, Now: func() time.Time { return time.Unix(w.seconds.Load(), 0) },
 	})
 	for _, id := range ids {
-		_, err := m.Create(w.t.Context(), access.Open(), id, invoice.MerchantChange{Name: &id})
-		w.must(err)
+		w.must(m.Create(w.t.Context(), access.Open(), id, invoice.MerchantChange{Name: &id}))
 	}
 	w.Service = w.service(func(c *ledger.Config) { c.Merchants = managed{m} })
 	return m
@@ -64,19 +64,15 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 			t.Fatal("the address was used by two merchants")
 		}
 		name := "Rightful"
-		_, err = lists.Update(t.Context(), access.Open(), rightful, invoice.MerchantChange{
+		w.must(lists.Update(t.Context(), access.Open(), rightful, invoice.MerchantChange{
 			Name: &name, Allowed: []invoice.AllowedAddress{{ChainKey: w.chainKey, Address: w.address}},
-		})
-		w.must(err)
+		}))
 		if _, err := w.createAt(squatter, w.address, true); !w.isRefused(err) {
 			t.Error("a merchant that lost the address can use it")
 		}
-		_, err = w.createAt(rightful, w.address, true)
-		w.must(err)
+		w.must(w.createAt(rightful, w.address, true))
 		_, err = w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "x", MerchantID: squatter})
-		if !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("a merchant that lost the address attributes its payment: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "a merchant that lost the address attributes its payment")(err)
 		entries, err := access.NewReader(w.db.store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: squatter, Action: access.ActionAddressLost, Limit: 9})
 		w.must(err)
 		if len(entries) != 1 || entries[0].Object != squatter || entries[0].Actor != access.ActorOpen && entries[0].Actor != access.ActorService {
@@ -289,17 +285,17 @@ func TestReleasedAddress(t *testing.T) {
 		unattributed := w.unattributedPayment(start+1, invoice.NewAmount(77))
 		release := func() error { return lists.Release(t.Context(), access.Open(), w.merchant, w.address) }
 		name, listed := "Shop", []invoice.AllowedAddress{{ChainKey: w.chainKey, Address: w.address}}
-		_, err := lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Name: &name, DefaultAddresses: map[string]invoice.Address{w.chainKey: w.address}})
-		w.must(err)
+		w.must(lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Name: &name, DefaultAddresses: map[string]invoice.Address{w.chainKey: w.address}}))
 		if field := (*invoice.FieldError)(nil); !errors.As(release(), &field) || field.Field != "address" {
 			t.Errorf("a default address was released: %v", release())
 		}
-		_, err = lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{}})
+		_, err := lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{}})
 		w.must(err)
-		wantErr(t, "by the merchant", lists.Release(t.Context(), w.own(), w.merchant, w.address), access.ErrForbidden)
-		wantErr(t, "by another", lists.Release(t.Context(), access.Principal{MerchantID: "x", Scopes: access.Admin}, w.merchant, w.address), access.ErrNotFound)
+		expect.Error(t, access.ErrForbidden, "by the merchant")(lists.Release(t.Context(), w.own(), w.merchant, w.address))
+		other := access.Principal{MerchantID: "x", Scopes: access.Admin}
+		expect.Error(t, access.ErrNotFound, "by another")(lists.Release(t.Context(), other, w.merchant, w.address))
 		w.must(release())
-		wantErr(t, "again", release(), access.ErrNotHeld)
+		expect.Error(t, access.ErrNotHeld, "again")(release())
 
 		if _, err := w.createAt(w.merchant, w.address, true); !w.isRefused(err) {
 			t.Error("an invoice settles to an address that was taken back")
@@ -332,9 +328,7 @@ func TestReleasedAddress(t *testing.T) {
 			t.Errorf("the log has %+v", entries)
 		}
 
-		_, err = lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Allowed: listed, Immediately: true})
-		w.must(err)
-		_, err = w.createAt(w.merchant, w.address, true)
-		w.must(err)
+		w.must(lists.Update(t.Context(), access.Open(), w.merchant, invoice.MerchantChange{Allowed: listed, Immediately: true}))
+		w.must(w.createAt(w.merchant, w.address, true))
 	})
 }

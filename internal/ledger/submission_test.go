@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // as returns the context of a request by the merchant's key of a person.
@@ -35,10 +36,8 @@ func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
 		unknown := w.mustPrepare(p, 300) // its wallet has not answered
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, ledger.Once{})
-		w.must(err)
-		_, err = w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-		w.must(err)
+		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, ledger.Once{}))
+		w.must(w.SubmitRefund(w.as("maria"), unknown.ID, w.merchant, invoice.Hash{}, ledger.Once{}))
 		for _, days := range []int64{14, 15, 100} {
 			w.seconds.Store(start + days*day)
 			w.must(w.ExpireRefunds(t.Context()))
@@ -50,22 +49,18 @@ func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 			if got := w.refund(unknown.ID); got.Status != invoice.RefundExpired {
 				t.Errorf("after %d days the one without a transaction is %s", days, got.Status)
 			}
-			if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
-				t.Errorf("after %d days the payment is %s", days, got)
-			}
+			expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunding, "after %d days the payment is", days)
 			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
 			wantSubmitted(t, "submitted by another", err, "maria")
 			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
 			wantSubmitted(t, "canceled", err, "maria")
-			_, err = w.prepare(p, 401)
-			wantErr(t, "more than is left", err, ledger.ErrRefundExceeds)
+			expect.Error(t, ledger.ErrRefundExceeds, "more than is left")(w.prepare(p, 401))
 		}
 		w.mine(w.head().Time.Unix()+1, w.send(r))
 		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
 		w.final()
 		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 600)
-		_, err = w.prepare(p, 401)
-		wantErr(t, "more than is left once it is final", err, ledger.ErrRefundExceeds)
+		expect.Error(t, ledger.ErrRefundExceeds, "more than is left once it is final")(w.prepare(p, 401))
 	})
 }
 
@@ -75,16 +70,13 @@ func TestWithdrawnRefundExpires(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 600)
-		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, ledger.Once{})
-		w.must(err)
+		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, ledger.Once{}))
 		w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
 		w.must(w.ExpireRefunds(t.Context()))
 		w.must(w.withdraw(r.ID))
-		if got := w.refund(r.ID).StatusAt(at(w.seconds.Load())); got != invoice.RefundExpired {
-			t.Errorf("withdrawn, it is %s", got)
-		}
-		_, err = w.prepare(p, 401)
-		wantErr(t, "before it is stored as expired", err, ledger.ErrRefundExceeds)
+		expect.Equal(t, w.refund(r.ID).StatusAt(at(w.seconds.Load())), invoice.RefundExpired, "withdrawn, it is")
+		_, err := w.prepare(p, 401)
+		expect.Error(t, ledger.ErrRefundExceeds, "before it is stored as expired")(err)
 		w.must(w.ExpireRefunds(t.Context()))
 		w.mustPrepare(p, 1000)
 	})
@@ -122,28 +114,25 @@ func TestSubmitRefund(t *testing.T) {
 		if err != nil || late.InForce() || late.TxHash != (invoice.Hash{1}) {
 			t.Errorf("recorded late: %+v, %v", late, err)
 		}
-		_, err = w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: second.ID, MerchantID: w.merchant})
-		w.must(err)
+		w.must(w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: second.ID, MerchantID: w.merchant}))
 		revived, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{2}, invoice.Hash{})
 		if err != nil || !revived.InForce() {
 			t.Errorf("recorded when none is in force: %+v, %v", revived, err)
 		}
 		_, err = w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{3}, invoice.Hash{1})
-		wantErr(t, "replaced after another transaction was recorded", err, ledger.ErrSubmissionSent)
+		expect.Error(t, ledger.ErrSubmissionSent, "replaced after another transaction was recorded")(err)
 		_, err = w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{1}})
-		wantErr(t, "another transaction is gone", err, ledger.ErrSubmissionSent)
+		expect.Error(t, ledger.ErrSubmissionSent, "another transaction is gone")(err)
 		w.patience()
-		_, err = w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{2}})
-		w.must(err)
+		w.must(w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{2}}))
 
 		all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), r.ID)
 		if err != nil || len(all) != 2 || all[0].ID != second.ID || all[1].ID != first.ID {
 			t.Errorf("the submissions are %+v, %v", all, err)
 		}
-		_, err = w.CancelRefund(juan, r.ID, w.merchant)
-		w.must(err)
+		w.must(w.CancelRefund(juan, r.ID, w.merchant))
 		_, err = w.SubmitRefund(juan, r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-		wantErr(t, "of a canceled refund", err, ledger.ErrRefundNotOpen)
+		expect.Error(t, ledger.ErrRefundNotOpen, "of a canceled refund")(err)
 	})
 }
 
@@ -161,8 +150,7 @@ func TestSubmitRefundOnce(t *testing.T) {
 		}
 		withdraw := func(s invoice.Submission) {
 			w.patience()
-			_, err := w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant, Gone: s.TxHash})
-			w.must(err)
+			w.must(w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant, Gone: s.TxHash}))
 		}
 		first, err := submit(maria, invoice.Hash{}, once)
 		if err != nil || replayed {
@@ -171,8 +159,7 @@ func TestSubmitRefundOnce(t *testing.T) {
 		if again, err := submit(maria, invoice.Hash{}, once); err != nil || !replayed || again != first {
 			t.Errorf("repeated: replayed %t, %+v, %v", replayed, again, err)
 		}
-		_, err = submit(maria, invoice.Hash{1}, once)
-		wantErr(t, "another request with the key", err, ledger.ErrIdempotencyMismatch)
+		expect.Error(t, ledger.ErrIdempotencyMismatch, "another request with the key")(submit(maria, invoice.Hash{1}, once))
 		for _, other := range []ledger.Once{{Key: "k", Scope: "other"}, {Key: "l", Scope: w.merchant}, {}} {
 			_, err = submit(maria, invoice.Hash{}, other)
 			wantSubmitted(t, "a second tab", err, "maria")
@@ -220,10 +207,9 @@ func TestRepeatSubmissionOfClosedRefund(t *testing.T) {
 		w.advance(r.ExpiresAt.Unix())
 		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
 		wantSubmitted(t, "once it has expired", err, "maria")
-		_, err = w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant})
-		w.must(err)
+		w.must(w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant}))
 		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
-		wantErr(t, "once it was withdrawn, too", err, ledger.ErrRefundNotOpen)
+		expect.Error(t, ledger.ErrRefundNotOpen, "once it was withdrawn, too")(err)
 	})
 }
 
@@ -247,10 +233,10 @@ func TestSubmitRefundOfOthers(t *testing.T) {
 				return err
 			},
 		} {
-			wantErr(t, what+" of another merchant", call(r.ID, s.ID, "other"), db.ErrNotFound)
-			wantErr(t, what+" of no refund", call("ref_none", s.ID, w.merchant), db.ErrNotFound)
+			expect.Error(t, db.ErrNotFound, "%s of another merchant", what)(call(r.ID, s.ID, "other"))
+			expect.Error(t, db.ErrNotFound, "%s of no refund", what)(call("ref_none", s.ID, w.merchant))
 			if what != "submit" {
-				wantErr(t, what+" of no submission", call(r.ID, "sub_none", w.merchant), db.ErrNotFound)
+				expect.Error(t, db.ErrNotFound, "%s of no submission", what)(call(r.ID, "sub_none", w.merchant))
 			}
 		}
 	})
@@ -264,10 +250,9 @@ func TestSubmissionsAreBounded(t *testing.T) {
 		for range invoice.MaxSubmissions {
 			s, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
 			w.must(err)
-			_, err = w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant})
-			w.must(err)
+			w.must(w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant}))
 		}
 		_, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-		wantErr(t, "one more", err, ledger.ErrTooManySubmissions)
+		expect.Error(t, ledger.ErrTooManySubmissions, "one more")(err)
 	})
 }

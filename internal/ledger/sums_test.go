@@ -72,9 +72,7 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 	got, err := ledger.RefundedSums(m.t.Context(), m.db.store, ids)
 	m.must(err)
 	for id := range want {
-		if got[id] != want[id] {
-			r.Errorf("of payment %s, %s are paid back, want %s", id, got[id], want[id])
-		}
+		expect.Equal(r, got[id], want[id], "paid back of payment %s:", id)
 	}
 }
 
@@ -110,8 +108,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
 				w.final()
 				forget(inv.ID)
-				_, err := w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
-				w.must(err)
+				w.must(w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"}))
 			},
 		} {
 			w := d.world(t)
@@ -200,8 +197,7 @@ func TestCentForALargeInvoice(t *testing.T) {
 		if got.Exception != "" || got.Due() != inv.Amount || got.Partial() || got.AmountPaid != cent.Amount {
 			t.Errorf("after a cent it is %q, and asks for %s", got.Exception, got.Due())
 		}
-		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("the amount")))
-		w.must(err)
+		w.must(w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("the amount"))))
 		w.mine(start+2, tagged(w.pay(invoice.NewAmount(10_000_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		w.final()
 		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || got.Due() != invoice.NewAmount(989_990_000) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // checkAttributed checks the invoice and the method of an attribution.
@@ -180,9 +181,7 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 			w.checkAttributed(bare, two, invoice.ByAmount)
 			w.final()
 			for _, inv := range []invoice.Invoice{one, two} {
-				if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-					t.Errorf("with a clock wrong by %d s the invoice is %s", skew, got)
-				}
+				expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "with a clock wrong by %d s the invoice is", skew)
 			}
 		}
 	})
@@ -207,20 +206,14 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 		w.checkAttributed(told, tolled, invoice.ByTransferAmount)
 		w.mine(one.ExpiresAt.Unix() + 1)
 		w.final()
-		if got := w.invoice(two.ID).Status; got != invoice.Open {
-			t.Errorf("before the older blocks are read the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(two.ID).Status, invoice.Open, "before the older blocks are read the invoice is")
 		w.fill(101, older.Header, older)
 		w.checkAttributed(bare, two, invoice.ByAmount)
 		w.checkAttributed(paysYoung, young, invoice.ByAmount)
 		for _, inv := range []invoice.Invoice{one, two, tolled, young} {
-			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-				t.Errorf("the invoice over %s is %s", inv.Amount, got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "the invoice over %s is", inv.Amount)
 		}
-		if got := len(w.eventTypes(two)); got != 3 {
-			t.Errorf("%d events of the payment that waited", got)
-		}
+		expect.Equal(t, len(w.eventTypes(two)), 3, "events of the payment that waited:")
 	})
 }
 
@@ -360,9 +353,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 		k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
 		uses, err := ledger.AmountUses(t.Context(), w.db.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 		w.must(err)
-		if got, want := uses[k], (ledger.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
-			t.Errorf("the amount's use is %+v, want %+v", got, want)
-		}
+		expect.Equal(t, uses[k], (ledger.AmountUse{Until: invoice.Unix(start + 300)}), "the amount's use is")
 	})
 }
 
@@ -551,8 +542,7 @@ func TestAssignMoreContinues(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}
 		for _, s := range []string{"DELETE FROM transfer_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
-			_, err := w.db.sql.ExecContext(t.Context(), s)
-			w.must(err)
+			w.must(w.db.sql.ExecContext(t.Context(), s))
 		}
 		last := make(map[string]string)
 		for n, want := range []int{all - run, all - 2*run, 0} {

@@ -196,9 +196,7 @@ func TestAwaited(t *testing.T) {
 			t.Helper()
 			got, err := w.Awaited(t.Context(), w.chainKey)
 			w.must(err)
-			if got != want {
-				t.Errorf("%s: %+v, want %+v", when, got, want)
-			}
+			expect.Equal(t, got, want, "%s:", when)
 		}
 		expect("without an invoice", ledger.Awaited{})
 		inv := w.create()

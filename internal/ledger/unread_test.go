@@ -3,13 +3,13 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // due returns the unread transactions that are to be read now.
@@ -33,9 +33,7 @@ func TestSupplement(t *testing.T) {
 			w.signals()
 			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadLookup))
 			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadReceipt)) // is known
-			if got, want := w.signals(), []string{"look " + w.chainKey}; !slices.Equal(got, want) {
-				t.Errorf("signals are %v, want %v", got, want)
-			}
+			expect.List(t, w.signals(), []string{"look " + w.chainKey}, "signals are")
 			if due := w.dueUnread(); len(due) != 1 || due[0].TxHash != paid.TxHash || due[0].Block != b.Number || due[0].Reason != ledger.UnreadLookup {
 				t.Errorf("due are %+v", due)
 			}
@@ -52,9 +50,7 @@ func TestSupplement(t *testing.T) {
 			if p := w.payment(paid); p.Status != want || p.InvoiceID != inv.ID {
 				t.Errorf("final %t: the payment is %s of %q", final, p.Status, p.InvoiceID)
 			}
-			if len(w.dueUnread()) != 0 {
-				t.Errorf("final %t: due are %+v", final, w.dueUnread())
-			}
+			expect.Len(t, w.dueUnread(), 0, "final %t: due are", final)
 			if got := w.invoice(other.ID).Status; final && got != invoice.Expired {
 				t.Errorf("once the payment is read, another invoice that waited for it is %s", got)
 			}
@@ -64,9 +60,7 @@ func TestSupplement(t *testing.T) {
 				}
 				w.final()
 			}
-			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-				t.Errorf("final %t: the invoice is %s", final, got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "final %t: the invoice is", final)
 			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{})) // again
 		}
 	})
@@ -100,9 +94,7 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 			w.final()
 			w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
 			w.fill(b.Number+1, w.head(), above)
-			if got := w.refunds()[inv.ID]; got != 1 {
-				t.Errorf("moved %t: %d refunds were announced, want 1", moved, got)
-			}
+			expect.Equal(t, w.refunds()[inv.ID], 1, "moved %t: refunds were announced:", moved)
 			if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
 				t.Errorf("moved %t: of the invoice %s are refunded, want %s", moved, got, inv.TransferAmount)
 			}
@@ -122,9 +114,7 @@ func TestRefundAboveAGap(t *testing.T) {
 		w.final()
 		w.fill(gap.Next, b.Header, b)
 		w.fill(b.Number+1, above.Header, above)
-		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
-			t.Errorf("of the invoice %s are refunded, want %s", got, inv.TransferAmount)
-		}
+		expect.Equal(t, w.invoice(inv.ID).AmountRefunded, inv.TransferAmount, "refunded of the invoice:")
 		cur, err := w.Cursor(t.Context(), w.chainKey)
 		if w.must(err); cur.Gap != nil {
 			t.Errorf("the gap is %+v, want none", cur.Gap)
@@ -154,9 +144,7 @@ func TestFilledTransactionsAreRead(t *testing.T) {
 		if counts, err := w.CountUnread(t.Context(), w.chainKey); err != nil || ledger.TotalUnread(counts) != 0 {
 			t.Errorf("unread are %v, %v", counts, err)
 		}
-		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-			t.Errorf("the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "the invoice is")
 	})
 }
 
@@ -171,9 +159,7 @@ func TestLookupReadsNothingAgain(t *testing.T) {
 		w.final()
 		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadLookup))
 		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
-		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-			t.Errorf("the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "the invoice is")
 		if cur, err := w.Cursor(t.Context(), w.chainKey); err != nil || cur.Gap != nil {
 			t.Errorf("the gap is %+v, %v", cur.Gap, err)
 		}
@@ -207,13 +193,9 @@ func TestFillWithUnread(t *testing.T) {
 		without := b
 		without.Transfers, without.Unread = nil, []ledger.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: ledger.UnreadUnreadable}}
 		w.fill(gap.Next, b.Header, without)
-		if got := w.invoice(inv.ID).Status; got != invoice.Open {
-			t.Errorf("while its payment is unread, the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Open, "while its payment is unread, the invoice is")
 		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
-		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-			t.Errorf("once its payment is read, the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "once its payment is read, the invoice is")
 	})
 }
 
@@ -283,9 +265,7 @@ func TestSupplementBetween(t *testing.T) {
 				continue
 			}
 			w.final()
-			if got := w.invoice(inv.ID).Status; got != invoice.Paid {
-				t.Errorf("the invoice is %s", got)
-			}
+			expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "the invoice is")
 		}
 	})
 }
@@ -295,9 +275,7 @@ func TestReportUnreadBounds(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, ledger.UnreadLookup))
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, ledger.UnreadLookup))
-		if got := w.dueUnread(); len(got) != 0 {
-			t.Errorf("due are %+v, want none of blocks that are not read", got)
-		}
+		expect.Len(t, w.dueUnread(), 0, "due are")
 		named := make([]ledger.UnreadTransaction, ledger.MaxUnread-1)
 		for i := range named {
 			named[i] = ledger.UnreadTransaction{TxHash: w.hash("tx", i), Reason: ledger.UnreadNode}
@@ -327,13 +305,9 @@ func TestSkippedTransactions(t *testing.T) {
 			u := ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
 			w.observe(ledger.Block{Header: w.next(start + 1).Header, Unread: []ledger.UnreadTransaction{u}})
 		}
-		if err := w.CanSkipTransaction(t.Context(), w.chainKey); !errors.Is(err, ledger.ErrTooManyUnreadable) {
-			t.Errorf("one more: %v", err)
-		}
+		expect.Error(t, ledger.ErrTooManyUnreadable, "one more")(w.CanSkipTransaction(t.Context(), w.chainKey))
 		w.advance(inv.ExpiresAt.Unix() + 100)
-		if got := w.invoice(inv.ID).Status; got != invoice.Open {
-			t.Errorf("the invoice is %s", got)
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Open, "the invoice is")
 		u, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("tx", 7))
 		w.must(err)
 		if u.Detail != "failed 7" || u.Attempts != 1 || u.NextAt.Sub(u.FoundAt) != ledger.FirstUnreadRetry {
@@ -343,12 +317,8 @@ func TestSkippedTransactions(t *testing.T) {
 			w.must(w.DismissUnread(t.Context(), w.chainKey, w.hash("tx", i)))
 		}
 		w.advance(inv.ExpiresAt.Unix() + 200)
-		if got := w.invoice(inv.ID).Status; got != invoice.Expired {
-			t.Errorf("after the dismissal the invoice is %s", got)
-		}
-		if due := w.dueUnread(); len(due) != 0 {
-			t.Errorf("due are %d", len(due))
-		}
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Expired, "after the dismissal the invoice is")
+		expect.Len(t, w.dueUnread(), 0, "due are")
 		w.must(w.RetryUnread(t.Context(), w.chainKey, w.hash("tx", 7)))
 		if due := w.dueUnread(); len(due) != 1 || !due[0].DismissedAt.IsZero() {
 			t.Errorf("due are %+v", due)
@@ -356,9 +326,7 @@ func TestSkippedTransactions(t *testing.T) {
 		for _, err := range []error{
 			w.RetryUnread(t.Context(), w.chainKey, w.hash("unknown")), w.DismissUnread(t.Context(), w.chainKey, w.hash("unknown")),
 		} {
-			if !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("an unknown transaction: %v", err)
-			}
+			expect.Error(t, db.ErrNotFound, "an unknown transaction")(err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // useGame is a world with a final payment that no rule attributes.
@@ -76,8 +77,7 @@ var events = map[string]func(g *useGame){
 		g.final()
 	},
 	"submitted": func(g *useGame) {
-		_, err := g.SubmitRefund(g.as("juan"), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, g.merchant, invoice.Hash{1}, ledger.Once{})
-		g.must(err)
+		g.must(g.SubmitRefund(g.as("juan"), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, g.merchant, invoice.Hash{1}, ledger.Once{}))
 	},
 	"sent": func(g *useGame) { g.mine(g.head().Time.Unix()+1, g.send(g.mustPrepare(g.payment, 0, of(g.merchant)))) },
 	"sent, final": func(g *useGame) {
@@ -89,8 +89,7 @@ var events = map[string]func(g *useGame){
 		g.reorg(1)
 	},
 	"canceled": func(g *useGame) {
-		_, err := g.CancelRefund(g.t.Context(), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, "")
-		g.must(err)
+		g.must(g.CancelRefund(g.t.Context(), g.mustPrepare(g.payment, 0, of(g.merchant)).ID, ""))
 	},
 	"expired": func(g *useGame) {
 		g.mustPrepare(g.payment, 0, of(g.merchant))
@@ -100,8 +99,7 @@ var events = map[string]func(g *useGame){
 	"undone": func(g *useGame) {
 		d, err := g.Decide(g.as("maria"), g.dismissal(g.item))
 		g.must(err)
-		_, err = g.UndoDecision(g.t.Context(), d.ID, g.merchant)
-		g.must(err)
+		g.must(g.UndoDecision(g.t.Context(), d.ID, g.merchant))
 	},
 	"rescan": func(g *useGame) {
 		g.rescan()
@@ -210,9 +208,7 @@ func TestTransfersAfterUses(t *testing.T) {
 			back := toward(g.back(g.payment.Amount), g.by.address)
 			g.mine(g.head().Time.Unix()+1, back)
 			g.checkUse(name+", in a block", invoice.UseRefunding, counted)
-			if items := g.inbox(invoice.ItemUnattributed); len(items) != 0 {
-				t.Errorf("%s: the inbox has what was sent back: %+v", name, items)
-			}
+			expect.Len(t, g.inbox(invoice.ItemUnattributed), 0, "%s: the inbox has what was sent back:", name)
 			g.reorg(1)
 			g.mine(g.head().Time.Unix()+1, back)
 			g.final()
@@ -265,14 +261,10 @@ func TestPartlyRefundedPayment(t *testing.T) {
 		g := newUseGame(t, w.db)
 		g.mine(g.head().Time.Unix()+1, toward(g.back(invoice.NewAmount(90_000)), g.by.address))
 		g.checkUse("a part in a block", invoice.UseRefunding, false)
-		if got := useName(acts["attribute"](g, g.first)); got != "refunding" {
-			t.Errorf("attributed while a part is in a block: %s", got)
-		}
+		expect.Equal(t, useName(acts["attribute"](g, g.first)), "refunding", "attributed while a part is in a block:")
 		g.final()
 		g.checkUse("a part is final", invoice.UseUndecided, false)
-		if got := useName(acts["claim"](g, g.first)); got != errKept.Error() {
-			t.Errorf("a claim to the rest: %s, want it kept", got)
-		}
+		expect.Equal(t, useName(acts["claim"](g, g.first)), errKept.Error(), "a claim to the rest:")
 		g.must(acts["attribute"](g, g.first))
 		g.checkUse("attributed", invoice.UseCounted, true)
 	})
@@ -285,9 +277,7 @@ func TestDismissalsOutlastClaims(t *testing.T) {
 		g := newUseGame(t, w.db)
 		g.must(acts["dismiss"](g, g.first))
 		for range 3 {
-			if got := useName(acts["claim"](g, g.first)); got != errKept.Error() {
-				t.Errorf("a claim to a dismissed payment: %s, want it kept", got)
-			}
+			expect.Equal(t, useName(acts["claim"](g, g.first)), errKept.Error(), "a claim to a dismissed payment:")
 		}
 		if item := g.only(invoice.ItemClaimed); item.Payment.ID != g.payment.ID {
 			t.Errorf("the inbox has %+v", item)
@@ -323,19 +313,13 @@ func TestUsesAtASharedAddress(t *testing.T) {
 		g.must(err)
 		refused("dismissed", invoice.UseDismissed)
 		_, err = g.prepare(g.payment, 0, of(partner))
-		if got := useName(err); got != "dismissed" {
-			t.Errorf("the other merchant refunds what was dismissed: %s", got)
-		}
+		expect.Equal(t, useName(err), "dismissed", "the other merchant refunds what was dismissed:")
 		_, err = g.attribute(g.payment, theirs)
-		if got := useName(err); got != "decided" {
-			t.Errorf("the operator attributes: %s, want who decided", got)
-		}
-		_, err = g.UndoDecision(t.Context(), d.ID, "")
-		g.must(err)
+		expect.Equal(t, useName(err), "decided", "the operator attributes:")
+		g.must(g.UndoDecision(t.Context(), d.ID, ""))
 
 		r := g.mustPrepare(g.payment, 0, of(g.merchant))
-		_, err = g.SubmitRefund(g.as("juan"), r.ID, g.merchant, invoice.Hash{}, ledger.Once{})
-		g.must(err)
+		g.must(g.SubmitRefund(g.as("juan"), r.ID, g.merchant, invoice.Hash{}, ledger.Once{}))
 		refused("being sent", invoice.UseRefunding)
 		var used *ledger.UsedError
 		if _, err := g.attribute(g.payment, theirs); !errors.As(err, &used) || used.RefundID != r.ID {
@@ -354,10 +338,8 @@ func TestRefundOfAnotherMerchantStays(t *testing.T) {
 		g := newUseGame(t, w.db)
 		theirs := g.create(func(d *invoice.Draft) { d.MerchantID = g.merchant + "-partner" })
 		r := g.mustPrepare(g.payment, 0, of(g.merchant))
-		_, err := g.CancelRefund(t.Context(), r.ID, g.merchant)
-		g.must(err)
-		_, err = g.attribute(g.payment, theirs)
-		g.must(err)
+		g.must(g.CancelRefund(t.Context(), r.ID, g.merchant))
+		g.must(g.attribute(g.payment, theirs))
 		if got := g.refund(r.ID); got.MerchantID != g.merchant || got.InvoiceID != "" {
 			t.Errorf("the refund is of %q and the invoice %q, want it as it was", got.MerchantID, got.InvoiceID)
 		}

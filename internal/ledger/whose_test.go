@@ -137,8 +137,7 @@ func (g *game) sendBack() {
 		}
 		g.must(err)
 		if g.IntN(3) > 0 {
-			_, err := g.book.Create(g.trap(r))
-			g.must(err)
+			g.must(g.book.Create(g.trap(r)))
 		}
 		back := g.send(r)
 		if g.IntN(3) == 0 {

@@ -258,9 +258,10 @@ func confirm(ctx context.Context, s *ledger.Service, chainKey string, line invoi
 // at returns a time that is given in Unix seconds.
 func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-func (w *world) must(err error) {
+// must ends the test if the last of the results of a call is an error.
+func (w *world) must(results ...any) {
 	w.t.Helper()
-	expect.OK(w.t, err)
+	expect.Success(w.t)(results...)
 }
 
 // signals returns the signals since its last call.

@@ -25,6 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // authorizationUsed is the first topic of the token's log of an authorization.
@@ -233,9 +234,7 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		w.tick(writer)
 		w.wantTxs(TxMined)
 		w.wantStates(ledger.AuthorizationRefused, later)
-		if got := w.stored(later).Reason; got != invoice.RefusedGaslessOff {
-			t.Errorf("it is refused for %s", got)
-		}
+		expect.Equal(t, w.stored(later).Reason, invoice.RefusedGaslessOff, "it is refused for")
 		w.wantStates(ledger.AuthorizationAccepted, itself)
 		w.settled(writer)
 		w.wantStates(ledger.AuthorizationPaid, sent, itself)
@@ -308,12 +307,8 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 		}))
 		w.tick(writer)
 		w.wantStates(ledger.AuthorizationRefused, poor, closed)
-		if got := w.stored(poor).Reason; got != invoice.RefusedReverts {
-			t.Errorf("the poor payer is refused for %s", got)
-		}
-		if got := w.stored(closed).Reason; got != invoice.RefusedInvoiceClosed {
-			t.Errorf("the closed invoice is refused for %s", got)
-		}
+		expect.Equal(t, w.stored(poor).Reason, invoice.RefusedReverts, "the poor payer is refused for")
+		expect.Equal(t, w.stored(closed).Reason, invoice.RefusedInvoiceClosed, "the closed invoice is refused for")
 		w.wantTxs()
 	})
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/chaintest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestOperatorResumesWhenFunded(t *testing.T) {
@@ -291,9 +292,7 @@ func TestNodeThatLags(t *testing.T) {
 			w.wantStatus(statusOpen, opened...)
 			w.wantSameContents()
 			w.wantEveryNonceUsed()
-			if got := len(w.txs()); got != 4 {
-				t.Errorf("%d transactions were sent for 4 batches", got)
-			}
+			expect.Equal(t, len(w.txs()), 4, "transactions were sent for 4 batches:")
 		})
 	}
 }
@@ -390,9 +389,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 				t.Fatalf("after %+v there are %d attempts", step, got)
 			}
 		}
-		if got := measure(t, measured, "quittance_writer_fee_bumps_total"); got != 2 {
-			t.Errorf("%v fee bumps are counted, want 2", got)
-		}
+		expect.Equal(t, measure(t, measured, "quittance_writer_fee_bumps_total"), 2, "fee bumps are counted:")
 		last := w.txs()[0].Attempts[2]
 		if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
 			t.Fatalf("the node did not take the last attempt: pending %t, %v", pending, err)
@@ -418,9 +415,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 		w.clock.Add(bumpAfter)
 		err = writer.tick(w.ctx)
 	}
-	if !errors.Is(err, errStuck) {
-		t.Errorf("a round that does not offer more ends with %v", err)
-	}
+	expect.Error(t, errStuck, "a round that does not offer more ends with")(err)
 	attempts := w.txs()[0].Attempts
 	first, last := attempts[0], attempts[len(attempts)-1]
 	if most := new(big.Int).Lsh(first.FeeCap, 1); len(attempts) < 2 || last.FeeCap.Cmp(most) > 0 {

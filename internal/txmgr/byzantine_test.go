@@ -3,7 +3,6 @@ package txmgr
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"math/big"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // byzantine is a node that falsifies a number of answers; a negative number means all.
@@ -112,9 +112,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 			}
 			w.wantStatus(statusOpen, opened...)
 			w.wantAllDone()
-			if got := w.nonce(); got != 3 {
-				t.Errorf("%d transactions were paid for, want 3", got)
-			}
+			expect.Equal(t, w.nonce(), 3, "transactions were paid for:")
 		})
 	}
 }
@@ -271,7 +269,5 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.clock.Add(DefaultLeaseTTL)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	if err := writer.tick(w.ctx); !errors.Is(err, errFeeCapExceeded) {
-		t.Errorf("a round that may cost nothing ends with %v", err)
-	}
+	expect.Error(t, errFeeCapExceeded, "a round that may cost nothing ends with")(writer.tick(w.ctx))
 }

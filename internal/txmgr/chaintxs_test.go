@@ -3,7 +3,6 @@ package txmgr_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -173,9 +172,7 @@ func TestSaveChainTxIsAllOrNothing(t *testing.T) {
 				return txmgr.SaveChainTx(ctx, s, rowtest.WriterLease, rowtest.ChainTx("ctx_2", 6), []string{"int_1", "int_9"})
 			},
 		} {
-			if err := try(); !errors.Is(err, db.ErrConflict) {
-				t.Errorf("%s: error is %v, want ErrConflict", name, err)
-			}
+			expect.Error(t, db.ErrConflict, "%s: error is", name)(try())
 		}
 		wantIntents(t, conn, "sent", "due", "due")
 		unsettled(t, s, "ctx_1")
@@ -201,9 +198,7 @@ func TestWritesNeedTheLease(t *testing.T) {
 			"settle":  func() error { return ledger.SettleIntents(ctx, s, rowtest.WriterLease, "ctx_1") },
 			"satisfy": func() error { return ledger.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_1"}) },
 		} {
-			if err := write(); !errors.Is(err, db.ErrConflict) {
-				t.Errorf("%s without the lease: error is %v, want ErrConflict", name, err)
-			}
+			expect.Error(t, db.ErrConflict, "%s without the lease: error is", name)(write())
 		}
 		wantIntents(t, conn, "sent", "due")
 		if txs, err := txmgr.UnsettledTxs(ctx, s, "base"); err != nil || len(txs) != 1 || len(txs[0].Attempts) != 1 {

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var errCut = errors.New("connection reset")
@@ -73,9 +74,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			}
 			w.net.before, w.net.after = nil, nil
 			w.clock.Add(rebroadcastAfter - 1)
-			if err := writer.tick(w.ctx); !errors.Is(err, wanted) {
-				t.Errorf("before it is repeated a round ends with %v, want what the broadcast did", err)
-			}
+			expect.Error(t, wanted, "before it is repeated a round ends with")(writer.tick(w.ctx))
 			broadcasts := len(w.net.sent)
 			w.clock.Add(1)
 			w.tick(writer)
@@ -84,9 +83,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			}
 			w.seal(1)
 			w.tick(writer)
-			if attempt := w.wantTxs(TxMined)[0].Attempts; len(attempt) != 1 {
-				t.Errorf("%d attempts were signed, want 1", len(attempt))
-			}
+			expect.Len(t, w.wantTxs(TxMined)[0].Attempts, 1, "attempts were signed:")
 		})
 	}
 }
@@ -111,9 +108,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	}
 	w.wantTxs(TxFailed)
 	w.wantDue(9)
-	if writer.registry.batch != 4 {
-		t.Errorf("next batch is %d, want 4, half of the 9 that were reverted", writer.registry.batch)
-	}
+	expect.Equal(t, writer.registry.batch, 4, "next batch is")
 	w.external(deployer, registry.PackGrantRole(role, operator))
 	w.seal(1)
 	w.clock.Add(blockerCheckEvery)
@@ -322,12 +317,8 @@ func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		_ = writer.tick(t.Context()) // one node reports it
 		w.clock.Add(lostAfter)
-		if err := writer.tick(t.Context()); !errors.Is(err, errRestored) {
-			t.Errorf("the round ended with %v", err)
-		}
-		if err := writer.tick(t.Context()); !errors.Is(err, errRestored) {
-			t.Errorf("the next round ended with %v", err)
-		}
+		expect.Error(t, errRestored, "the round ended with")(writer.tick(t.Context()))
+		expect.Error(t, errRestored, "the next round ended with")(writer.tick(t.Context()))
 		w.wantTxs()
 	})
 }
@@ -419,9 +410,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		}
 
 		w.clock.Add(budgetWindow - time.Minute)
-		if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
-			t.Errorf("before a day has passed a round ends with %v", err)
-		}
+		expect.Error(t, errBudget, "before a day has passed a round ends with")(writer.tick(w.ctx))
 		w.clock.Add(time.Minute)
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
@@ -455,9 +444,7 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 		writer = w.writer(budget(mined.Spent.Gwei + mined.Reserved/2))
 		w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
 		ahead = 2 * budgetWindow
-		if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
-			t.Errorf("while the clock is ahead a round ends with %v", err)
-		}
+		expect.Error(t, errBudget, "while the clock is ahead a round ends with")(writer.tick(w.ctx))
 		w.clock.Add(budgetWindow)
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
@@ -478,12 +465,8 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w.tick(writer)
 	w.sealEmpty(bumpBlocks)
 	w.clock.Add(bumpAfter)
-	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
-		t.Errorf("a round that offers more than is left ends with %v", err)
-	}
-	if attempts := w.wantTxs(TxSent)[0].Attempts; len(attempts) != 1 {
-		t.Errorf("%d attempts were signed, want 1", len(attempts))
-	}
+	expect.Error(t, errBudget, "a round that offers more than is left ends with")(writer.tick(w.ctx))
+	expect.Len(t, w.wantTxs(TxSent)[0].Attempts, 1, "attempts were signed:")
 	w.seal(1)
 	w.tick(writer) // the transaction in flight is still mined
 	w.wantTxs(TxMined)

@@ -87,9 +87,7 @@ func TestAccountWasDeployedMeanwhile(t *testing.T) {
 			a := w.accept(account, sign)
 			w.send(factory, deploy)
 			w.wantPaidWithin(writer, chain.MaxAuthorizationGas, a)
-			if to := w.txs()[0].Destination; to != a.Token {
-				t.Errorf("the transaction is to %s, want the token", to)
-			}
+			expect.Equal(t, w.txs()[0].Destination, a.Token, "the transaction is to")
 		})
 	})
 	t.Run("in the same block", func(t *testing.T) {
@@ -165,9 +163,7 @@ func TestAccountBurnsGasLater(t *testing.T) {
 		ignite()
 		w.wantPaidWithin(writer, chain.MaxAuthorizationGas, other)
 		w.wantStates(ledger.AuthorizationRefused, burning)
-		if got := w.stored(burning).Reason; got != invoice.RefusedGas {
-			t.Errorf("the burning account is refused for %s", got)
-		}
+		expect.Equal(t, w.stored(burning).Reason, invoice.RefusedGas, "the burning account is refused for")
 
 		for _, others := range []int{0, 3} {
 			account, _ := w.burner()

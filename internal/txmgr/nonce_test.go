@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // writerThatLostItsNonce returns a writer after its broadcast of two intents failed and another program used the nonce.
@@ -110,9 +111,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w.tick(writer)
 	w.wantTxs(TxMined, TxFailed)
 	w.wantStatus(statusOpen, ids...)
-	if got := w.nonce(); got != 1 {
-		t.Errorf("operator's nonce is %d, want 1", got)
-	}
+	expect.Equal(t, w.nonce(), 1, "operator's nonce is")
 }
 
 func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {

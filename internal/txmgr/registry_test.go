@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no longer configured.
@@ -154,9 +155,7 @@ func hasIt(t *testing.T, w *world, says answer) {
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	if got := len(w.wantTxs(TxMined)[0].Attempts); got != 1 {
-		t.Errorf("%d attempts were signed, want 1", got)
-	}
+	expect.Equal(t, len(w.wantTxs(TxMined)[0].Attempts), 1, "attempts were signed:")
 }
 
 func nonceIsUsed(_ *testing.T, w *world, says answer) {
@@ -200,9 +199,7 @@ func hasNoFunds(t *testing.T, w *world, says answer) {
 		w.sealEmpty(bumpBlocks)
 		w.clock.Add(bumpAfter)
 	}
-	if got := len(w.wantTxs(TxSent)[0].Attempts); got != 1 {
-		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
-	}
+	expect.Equal(t, len(w.wantTxs(TxSent)[0].Attempts), 1, "attempts were signed for a sender without funds:")
 	w.net.before, poor.times = nil, 0
 	w.tick(writer)
 	w.seal(1)

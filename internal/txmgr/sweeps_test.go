@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -565,9 +566,7 @@ func TestSweepBatch(t *testing.T) {
 	w.index()
 	b, err := writer.sweeps.next(w.ctx)
 	must(t, err)
-	if len(b.items) != maxBatch {
-		t.Errorf("%d deposits are to be swept at once, want %d", len(b.items), maxBatch)
-	}
+	expect.Len(t, b.items, maxBatch, "deposits to be swept at once:")
 	for range 2 {
 		w.tick(writer)
 		w.seal(1 + finality)

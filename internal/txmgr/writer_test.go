@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/alerttest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -112,9 +113,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	if sizes[0] != maxBatch || sizes[1] != 1 || sizes[2] != 1 {
 		t.Errorf("transactions carry %v, want %d, the close, and the last open", sizes, maxBatch)
 	}
-	if kind := w.txs()[1].Kind; kind != TxClose {
-		t.Errorf("second transaction is of kind %s", kind)
-	}
+	expect.Equal(t, w.txs()[1].Kind, TxClose, "second transaction is of kind")
 	w.wantStatus(statusOpen, first...)
 	w.wantStatus(statusClosed, second...)
 }
@@ -174,9 +173,7 @@ func TestOneWriterAtATime(t *testing.T) {
 
 		// The first wakes up, and its writes are refused.
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-		if err := one.process(w.ctx); !errors.Is(err, db.ErrConflict) {
-			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
-		}
+		expect.Error(t, db.ErrConflict, "a writer that lost its lease ends a round with")(one.process(w.ctx))
 		w.wantTxs(TxMined)
 		w.tick(two)
 		w.wantTxs(TxMined, TxSent)
@@ -192,9 +189,7 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 		t.Fatal(taken, err)
 	}
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	if err := writer.tick(w.ctx); !errors.Is(err, db.ErrConflict) {
-		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
-	}
+	expect.Error(t, db.ErrConflict, "a turn without the lease ends with")(writer.tick(w.ctx))
 	w.tick(writer)
 	if writer.Status().Leader {
 		t.Error("the writer believes that it still has the lease")
@@ -324,9 +319,7 @@ func TestIdleWriterMakesOneQuery(t *testing.T) {
 			w.tick(writer) // finds that everything is done
 			queries = 0
 			w.tick(writer)
-			if queries != 1 {
-				t.Errorf("a round without work made %d queries, want 1", queries)
-			}
+			expect.Equal(t, queries, 1, "queries of a round without work:")
 		}
 		wantIdle()
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)

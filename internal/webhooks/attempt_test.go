@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 var created = time.UnixMilli(1_700_000_000_000)
@@ -128,9 +129,7 @@ func TestRetryAfter(t *testing.T) {
 		"Sun, 01 Mar 2026 11:59:00 GMT": 0,
 		"Sun, 01 Mar 2099 12:00:00 GMT": 24 * time.Hour,
 	} {
-		if got := retryAfter(text, now); got != want {
-			t.Errorf("Retry-After %q: got %s, want %s", text, got, want)
-		}
+		expect.Equal(t, retryAfter(text, now), want, "Retry-After %q: got", text)
 	}
 }
 
@@ -151,9 +150,7 @@ func TestOverslept(t *testing.T) {
 		"500 after a jump":           {Answer{Err: failed, Code: http.StatusInternalServerError}, 24 * time.Hour, false},
 		"an accepted one after that": {Answer{Code: http.StatusOK}, 24 * time.Hour, false},
 	} {
-		if got := overslept(c.answer, c.took, limit); got != c.want {
-			t.Errorf("%s: %t, want %t", name, got, c.want)
-		}
+		expect.Equal(t, overslept(c.answer, c.took, limit), c.want, "%s:", name)
 	}
 }
 
@@ -188,9 +185,7 @@ func TestFaultOf(t *testing.T) {
 		"too slow":                       {err: context.DeadlineExceeded, want: FaultTheirs},
 		"a text that a receiver made up": {err: errors.New("too many open files"), want: FaultTheirs},
 	} {
-		if got := faultOf(c.err, c.short); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		expect.Equal(t, faultOf(c.err, c.short), c.want, "%s:", name)
 	}
 }
 
@@ -205,9 +200,7 @@ func TestExcerpt(t *testing.T) {
 		"a zero":                  {"a\x00b", "(3 bytes that are no text)"},
 		"bad in the middle":       {"a\xffbcdefgh", "(9 bytes that are no text)"},
 	} {
-		if got := excerpt([]byte(c.begin)); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		expect.Equal(t, excerpt([]byte(c.begin)), c.want, "%s:", name)
 	}
 }
 
@@ -228,9 +221,7 @@ func TestRedact(t *testing.T) {
 		"t=1,v1=" + strings.Repeat("0a", 32) + ";":      "t=1,[redacted];",
 		"v1," + strings.Repeat("Ab+/", 11) + "=":        "[redacted]",
 	} {
-		if got := e.redact(text, false); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		expect.Equal(t, e.redact(text, false), want, "%q became", text)
 	}
 }
 
@@ -250,9 +241,7 @@ func TestRedactURL(t *testing.T) {
 		`malformed HTTP status code "a \"quoted\" secret"`:           `malformed HTTP status code "[redacted]"`,
 		"0123456789abcde and hush-hu are not the whole of anything.": "0123456789abcde and hush-hu are not the whole of anything.",
 	} {
-		if got := e.redact(text, false); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		expect.Equal(t, e.redact(text, false), want, "%q became", text)
 	}
 	for url, want := range map[string]string{
 		"https://h.example/" + strings.Repeat("s", minSecretWord-1):     "kept",
@@ -310,8 +299,6 @@ func TestRedactCut(t *testing.T) {
 		secret[:9]:                         "[redacted]",
 		"key " + secret[1:9]:               "key " + secret[1:9],
 	} {
-		if got := e.redact(text, true); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		expect.Equal(t, e.redact(text, true), want, "%q became", text)
 	}
 }

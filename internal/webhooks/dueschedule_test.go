@@ -29,9 +29,7 @@ func TestScheduleLimitsTurns(t *testing.T) {
 		s.add(first, queueAt(id, 10, 1))
 		s.place(s.merchant(id), at(10))
 	}
-	if queues := s.take(first, suspect, 1000, at(10)); len(queues) != maxTurns {
-		t.Errorf("%d turns at once, want %d", len(queues), maxTurns)
-	}
+	expect.Len(t, s.take(first, suspect, 1000, at(10)), maxTurns, "turns at once:")
 }
 
 // TestScheduleForgets checks that a merchant is kept if more than its breaker is known.

@@ -129,18 +129,12 @@ func TestRotation(t *testing.T) {
 		}
 		want("put again", "https://cafe.example/b", first)
 
-		if _, err := w.Promote(t.Context(), id); !errors.Is(err, webhooks.ErrNotStaged) {
-			t.Errorf("promote nothing: %v", err)
-		}
-		if err := w.Unstage(t.Context(), id); !errors.Is(err, webhooks.ErrNotStaged) {
-			t.Errorf("unstage nothing: %v", err)
-		}
+		expect.Error(t, webhooks.ErrNotStaged, "promote nothing")(w.Promote(t.Context(), id))
+		expect.Error(t, webhooks.ErrNotStaged, "unstage nothing")(w.Unstage(t.Context(), id))
 		_, dropped, err := w.Stage(t.Context(), id)
 		expect.OK(t, err)
 		want("staged", "https://cafe.example/b", first, dropped)
-		if _, _, err := w.Stage(t.Context(), id); !errors.Is(err, webhooks.ErrStaged) {
-			t.Errorf("stage twice: %v", err)
-		}
+		expect.Error(t, webhooks.ErrStaged, "stage twice")(w.Stage(t.Context(), id))
 		expect.OK(t, w.Unstage(t.Context(), id))
 		want("dropped", "https://cafe.example/b", first)
 		_, second, err := w.Stage(t.Context(), id)
@@ -186,9 +180,7 @@ func TestPromoteOfADroppedSecret(t *testing.T) {
 		expect.OK(t, err)
 		expect.Success(t)(w.Stage(t.Context(), "cafe"))
 		w.onPing = func(ctx context.Context) { expect.NoError(t, w.Unstage(ctx, "cafe")) }
-		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNotStaged) {
-			t.Errorf("promote: %v", err)
-		}
+		expect.Error(t, webhooks.ErrNotStaged, "promote")(w.Promote(t.Context(), "cafe"))
 		if got := w.signing(t, "cafe"); got.Secret != first || got.Others != nil {
 			t.Errorf("events are signed with %+v", got)
 		}
@@ -199,9 +191,7 @@ func TestPromoteOfADroppedSecret(t *testing.T) {
 				t.Error(err, staged)
 			}
 		}
-		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNotStaged) {
-			t.Errorf("promote: %v", err)
-		}
+		expect.Error(t, webhooks.ErrNotStaged, "promote")(w.Promote(t.Context(), "cafe"))
 		if got := w.signing(t, "cafe"); got.Secret != first {
 			t.Errorf("events are signed with %+v", got)
 		}
@@ -238,9 +228,7 @@ func TestPromoteAfterPut(t *testing.T) {
 
 func TestPing(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
-		if _, err := w.PingMerchant(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNone) {
-			t.Errorf("ping nothing: %v", err)
-		}
+		expect.Error(t, webhooks.ErrNone, "ping nothing")(w.PingMerchant(t.Context(), "cafe"))
 		w.answer = "answered 500, expected 2xx"
 		a, err := w.PingMerchant(t.Context(), "shop")
 		if err != nil || a.Error != w.answer || len(w.pings) != 1 {
@@ -268,14 +256,10 @@ func TestChangesAreRefused(t *testing.T) {
 			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
 		}
 		for what, err := range all("unknown") {
-			if !errors.Is(err, webhooks.ErrNone) {
-				t.Errorf("%s of an unknown merchant: %v", what, err)
-			}
+			expect.Error(t, webhooks.ErrNone, "%s of an unknown merchant", what)(err)
 		}
 		for what, err := range all("shop") {
-			if !errors.Is(err, webhooks.ErrConfigured) {
-				t.Errorf("%s where it is configured: %v", what, err)
-			}
+			expect.Error(t, webhooks.ErrConfigured, "%s where it is configured", what)(err)
 		}
 		if v, err := w.View(t.Context(), "shop"); err != nil || !v.Configured || v.URL != configured.URL || v.Secrets != nil || v.Breaker.State != webhooks.BreakerClosed {
 			t.Errorf("the configured one is shown as %+v, %v", v, err)
@@ -285,9 +269,7 @@ func TestChangesAreRefused(t *testing.T) {
 		}
 		expect.OK(t, w.openWith(t, nil))
 		for what, err := range all("cafe") {
-			if !errors.Is(err, webhooks.ErrNoMasterKey) {
-				t.Errorf("%s without a master key: %v", what, err)
-			}
+			expect.Error(t, webhooks.ErrNoMasterKey, "%s without a master key", what)(err)
 		}
 		if w.pings != nil {
 			t.Errorf("pinged %+v", w.pings)
@@ -306,9 +288,7 @@ func TestFallback(t *testing.T) {
 		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Configured || v.URL != all.URL {
 			t.Errorf("the fallback is shown as %+v, %v", v, err)
 		}
-		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrConfigured) {
-			t.Errorf("stage for the fallback: %v", err)
-		}
+		expect.Error(t, webhooks.ErrConfigured, "stage for the fallback")(w.Stage(t.Context(), "cafe"))
 		expect.Success(t)(w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"}))
 		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
 			t.Errorf("the merchant's own is %+v", got)
@@ -549,9 +529,8 @@ func TestReplaceSealed(t *testing.T) {
 		}
 		rowtest.Must(t, webhooks.ReplaceSealedOnce(t.Context(), s, again, old))
 		got, err := webhooks.Secrets(t.Context(), s, []string{"m"})
-		if diff := cmp.Diff([]webhooks.SecretRow{again}, got["m"]); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
+		expect.NoError(t, err)
+		expect.NoDiff(t, cmp.Diff([]webhooks.SecretRow{again}, got["m"]), "")
 	})
 }
 
@@ -574,9 +553,7 @@ func TestAudit(t *testing.T) {
 		ok(secret, err)
 		_, secret, err = w.Stage(ctx, id)
 		ok(secret, err)
-		if _, _, err := w.Stage(ctx, id); !errors.Is(err, webhooks.ErrStaged) {
-			t.Errorf("stage twice: %v", err)
-		}
+		expect.Error(t, webhooks.ErrStaged, "stage twice")(w.Stage(ctx, id))
 		ok("", w.Unstage(ctx, id))
 		_, secret, err = w.Stage(ctx, id)
 		ok(secret, err)

@@ -191,9 +191,7 @@ func TestNoReaderNoRead(t *testing.T) {
 			f.Wake()
 			clock.Sleep(t.Context(), time.Second, nil)
 		}
-		if n := l.takeReads(); n != 0 {
-			t.Errorf("read %d times without a reader", n)
-		}
+		expect.Equal(t, l.takeReads(), 0, "reads without a reader:")
 		head := head(t, f)
 		l.takeReads()
 		var group sync.WaitGroup
@@ -201,9 +199,7 @@ func TestNoReaderNoRead(t *testing.T) {
 			group.Go(func() {
 				for range 20 { // as a stream does
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-					if _, err := f.Next(ctx, webhooks.Position{Event: head}); !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("Next returned %v", err)
-					}
+					expect.Error(t, context.DeadlineExceeded, "Next returned")(f.Next(ctx, webhooks.Position{Event: head}))
 					cancel()
 				}
 			})
@@ -237,9 +233,7 @@ func TestBounds(t *testing.T) {
 					seqs, after = next(t, f, after)
 					kept += len(seqs)
 				}
-				if kept != c.kept {
-					t.Errorf("keeps %d events, want %d", kept, c.kept)
-				}
+				expect.Equal(t, kept, c.kept, "events that are kept:")
 				if news, err := f.Next(t.Context(), webhooks.Position{Event: oldest - 1}); !errors.Is(err, webhooks.ErrBehind) || news.Through.Event != int64(c.events) {
 					t.Errorf("returned %+v, %v", news, err)
 				}
@@ -267,9 +261,7 @@ func TestErrors(t *testing.T) {
 			l.add(1, 1)
 			l.fail(nil)
 		})
-		if n := head(t, f); n != 1 {
-			t.Errorf("Head returned %d", n)
-		}
+		expect.Equal(t, head(t, f), 1, "Head returned")
 	})
 }
 
@@ -298,9 +290,7 @@ func TestNextIsBounded(t *testing.T) {
 				t.Fatalf("returned %v", got)
 			}
 		}
-		if len(got) != 202 {
-			t.Errorf("returned %d events", len(got))
-		}
+		expect.Len(t, got, 202, "returned events:")
 	})
 }
 

@@ -184,9 +184,7 @@ func TestEventsOfFewDeliveries(t *testing.T) {
 			seq, err := webhooks.NewReader(s).LastSeq(t.Context())
 			rowtest.Must(t, err)
 			for i, r := range rows {
-				if r.Seq != seq-int64(i) {
-					t.Errorf("event %d has the number %d, want %d", i, r.Seq, seq-int64(i))
-				}
+				expect.Equal(t, r.Seq, seq-int64(i), "event %d has the number", i)
 			}
 			if len(rows) != 7 || inParts != want {
 				t.Errorf("listed %d events, among all events %t; want 7, %t", len(rows), inParts, want)
@@ -240,9 +238,7 @@ func TestCleanEvents(t *testing.T) {
 			done, more, err = webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(9030, 0), done, 12)
 			rowtest.Must(t, err)
 		}
-		if done != 30 {
-			t.Errorf("swept up to %d, want 30", done)
-		}
+		expect.Equal(t, done, 30, "swept up to")
 		left, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 100})
 		rowtest.Must(t, err)
 		want := slices.DeleteFunc(slices.Clone(all), func(r webhooks.EventRow) bool { return r.CreatedAt.Unix() < 9030 && r.Status != webhooks.Pending })
@@ -304,8 +300,7 @@ func TestCleanAttempts(t *testing.T) {
 		finish(t, s, success("l"), leased[0])
 		finish(t, s, again("l", now), leased[1])
 		finish(t, s, success("l"), leased[2])
-		_, _, err := webhooks.NewTables(s).CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10)
-		rowtest.Must(t, err)
+		expect.Success(t)(webhooks.NewTables(s).CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10))
 		for i, want := range []int{0, 1, 1} { // finished; pending; the newest
 			if got := storedRecord(t, s, leased[i].EventID); len(got.Attempts) != want || got.Count != 1 {
 				t.Errorf("%s: %+v, want %d attempts in the log", leased[i].EventID, got, want)
@@ -315,8 +310,7 @@ func TestCleanAttempts(t *testing.T) {
 		o := success("l")
 		o.Attempt.Number = 2
 		finish(t, s, o, lease(t, s, r)...)
-		_, _, err = webhooks.NewTables(s).CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10)
-		rowtest.Must(t, err)
+		expect.Success(t)(webhooks.NewTables(s).CleanAttempts(t.Context(), time.Unix(now, 0), 0, 10))
 		if got := storedRecord(t, s, leased[1].EventID); len(got.Attempts) != 0 || got.Count != 2 {
 			t.Errorf("%s, finished since: %+v, want no attempts in the log", leased[1].EventID, got)
 		}
@@ -390,16 +384,12 @@ func TestEventsAreInsertedOnce(t *testing.T) {
 			}
 			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return webhooks.InsertEvents(ctx, tx, events) })
 			for i, e := range events {
-				if e.Seq != want[i] {
-					t.Errorf("%s has the number %d, want %d", e.ID, e.Seq, want[i])
-				}
+				expect.Equal(t, e.Seq, want[i], "%s has the number", e.ID)
 			}
 		}
 		rows, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 9})
 		rowtest.Must(t, err)
-		if len(rows) != 3 {
-			t.Errorf("there are %d events", len(rows))
-		}
+		expect.Len(t, rows, 3, "events:")
 	})
 }
 
@@ -495,8 +485,7 @@ func checkEventLists(t *testing.T, s *db.DB, conn *sql.DB, r rowtest.PlanReader)
 					return webhooks.EventsInParts(ctx, read, f)
 				}
 			}
-			_, err := list(t.Context(), c.filter)
-			rowtest.Must(t, err)
+			expect.Success(t)(list(t.Context(), c.filter))
 			var got []string
 			for _, s := range statements {
 				if strings.Contains(s.Query, "seq IN") {

@@ -85,9 +85,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			wantOutcome(t, attemptAt(t, r.URL), webhooks.Pending, code, fmt.Sprintf("answered %d, which leads to %s/new and is not followed, expected 2xx", code, target.URL))
-			if n := len(target.requests()); n != 0 {
-				t.Errorf("the target got %d requests", n)
-			}
+			expect.Equal(t, len(target.requests()), 0, "requests to the target:")
 		})
 	}
 }
@@ -303,9 +301,7 @@ func TestExcerptIsKept(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if got := attemptAt(t, r.URL).Attempt.Excerpt; got != c.want {
-				t.Errorf("kept %q, want %q", got, c.want)
-			}
+			expect.Equal(t, attemptAt(t, r.URL).Attempt.Excerpt, c.want, "kept")
 		})
 	}
 }
@@ -330,9 +326,7 @@ func TestCompressedBodyIsNotInflated(t *testing.T) {
 	o := attemptAt(t, r.URL)
 	runtime.ReadMemStats(&after)
 	wantOutcome(t, o, webhooks.Delivered, 200, "")
-	if encoding := <-asked; encoding != "" {
-		t.Errorf("asked for %q", encoding)
-	}
+	expect.Equal(t, <-asked, "", "asked for")
 	const most = 64 << 20 // for database, server and worker; decompression would take a thousand times this
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
 		t.Errorf("allocated %d bytes", allocated)

@@ -105,9 +105,7 @@ func newCanary(t *testing.T) *canary {
 	t.Cleanup(func() {
 		expect.NoError(t, l.Close())
 		<-done
-		if n := c.reached.Load(); n != 0 {
-			t.Errorf("the canary was reached %d times", n)
-		}
+		expect.Equal(t, c.reached.Load(), 0, "times that the canary was reached:")
 	})
 	return c
 }
@@ -233,9 +231,7 @@ func TestForbiddenForms(t *testing.T) {
 			if errors.As(err, &noURL) && noURL.Op == "parse" || errors.As(err, &noName) {
 				continue // no address was dialed
 			}
-			if !errors.Is(err, ErrForbidden) {
-				t.Errorf("%s: %v; want it forbidden", host, err)
-			}
+			expect.Error(t, ErrForbidden, "%s", host)(err)
 			tried++
 		}
 	}

@@ -50,9 +50,7 @@ func TestHeaders(t *testing.T) {
 			for _, h := range step.want {
 				names = append(names, h.Name)
 			}
-			if !slices.Equal(v.Headers, names) {
-				t.Errorf("%s: shown as %v", step.name, v.Headers)
-			}
+			expect.List(t, v.Headers, names, "%s: shown as", step.name)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // In every case a plan stays within the request's room and every merchant's limit, takes no delivery that is in flight
@@ -96,9 +98,7 @@ func TestLaneRoom(t *testing.T) {
 	want("one that lingers has moved", 1, 1)
 	add(2, slowAfter)
 	want("of two more one found a place", 0, 0)
-	if n := (l.suspectAttempts + len(l.attempts)); n != 7 {
-		t.Errorf("%d under way, want 7", n)
-	}
+	expect.Equal(t, l.suspectAttempts+len(l.attempts), 7, "requests under way:")
 }
 
 func TestLimiter(t *testing.T) {
@@ -134,9 +134,7 @@ func TestLimitsFor(t *testing.T) {
 			t.Errorf("for %d connections: %+v, %d slots", n, l, l.slots())
 		}
 	}
-	if l := LimitsFor(5000); l != (Limits{}).orDefaults() {
-		t.Errorf("with connections enough: %+v", l)
-	}
+	expect.Equal(t, LimitsFor(5000), (Limits{}).orDefaults(), "with connections enough:")
 }
 
 // TestLogLimiter checks that the first message of a key is logged immediately, and the suppressed ones later as one
@@ -250,9 +248,7 @@ var (
 
 func TestBreaker(t *testing.T) {
 	open := func(b Breaker, at time.Time) time.Duration { return b.Until.Sub(at) }
-	if got := NewBreaker.Health(); got != HealthUnused {
-		t.Errorf("the health of an endpoint that nothing was sent to is %s", got)
-	}
+	expect.Equal(t, NewBreaker.Health(), HealthUnused, "the health of an endpoint that nothing was sent to is")
 	for name, c := range map[string]struct {
 		of      []Result
 		state   BreakerState

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -208,8 +207,7 @@ func TestPartitionsAndLocks(t *testing.T) {
 	without := map[string]int{"attempts_0": 1, "attempts_default": 0}
 	lock, err := p.db.BeginTx(t.Context(), nil)
 	rowtest.Must(t, err)
-	_, err = lock.ExecContext(t.Context(), "LOCK TABLE events IN ROW EXCLUSIVE MODE")
-	rowtest.Must(t, err)
+	expect.Success(t)(lock.ExecContext(t.Context(), "LOCK TABLE events IN ROW EXCLUSIVE MODE"))
 	p.maintain(day(1), day(-29))
 	p.wantPartitions(without)
 	killed := make(chan error)
@@ -298,9 +296,7 @@ func TestCleaner(t *testing.T) {
 				Now: func() time.Time { return epoch }, Logger: slog.New(slog.DiscardHandler),
 			}
 			webhooks.NewCleaner(conf).Run(ctx)
-			if !slices.Equal(l.calls, c.want) {
-				t.Errorf("cleaned %v, want %v", l.calls, c.want)
-			}
+			expect.List(t, l.calls, c.want, "cleaned")
 			for i, what := range l.calls {
 				age := map[string]time.Duration{"events": conf.KeepEvents, "attempts": conf.KeepAttempts}[what]
 				if want := epoch.Add(-age); !l.before[i].Equal(want) {
@@ -449,8 +445,7 @@ func TestLogState(t *testing.T) {
 		dbtest.Schedule(t, s, "m", 0, 3, now)
 		wantLogState(t, s, 3, 0, 0)
 		for _, table := range []string{"deliveries", "events"} {
-			_, err := conn.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE seq = 1")
-			rowtest.Must(t, err)
+			expect.Success(t)(conn.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE seq = 1"))
 		}
 		wantLogState(t, s, 3, 1, 0)
 		if got, err := webhooks.NewReader(s).LogState(t.Context(), "m"); got.Removed != 0 || got.Oldest != 2 || err != nil {
@@ -473,8 +468,7 @@ func TestRemovedByMerchant(t *testing.T) {
 			}
 			return webhooks.InsertEvents(ctx, tx, events)
 		})
-		_, _, err := webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(2, 0), 0, 10)
-		rowtest.Must(t, err)
+		expect.Success(t)(webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(2, 0), 0, 10))
 		for merchant, want := range map[string]int64{"": 2, "m": 2, "n": 0} {
 			if got, err := webhooks.NewReader(s).LogState(t.Context(), merchant); got.Removed != want || err != nil {
 				t.Errorf("of %q were removed up to %d, %v; want %d", merchant, got.Removed, err, want)

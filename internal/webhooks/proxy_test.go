@@ -184,9 +184,7 @@ func TestProxy(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", url, a, want)
 		}
 	}
-	if got := strings.Join(p.requests(), ", "); got != "CONNECT example.com:443" {
-		t.Errorf("the proxy was asked for %s", got)
-	}
+	expect.Equal(t, strings.Join(p.requests(), ", "), "CONNECT example.com:443", "the proxy was asked for")
 	// A receiver in a range of webhooks.allow is reached directly.
 	if a := post(t, c, Endpoint{URL: r.URL, Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 2 || len(p.requests()) != 1 {
 		t.Errorf("an own receiver: %+v, through the proxy: %v", a, p.requests())

@@ -296,9 +296,7 @@ func TestHandover(t *testing.T) {
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != webhooks.Delivered {
 			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
 		}
-		if n := f.leases.Load() - before; n != 0 {
-			t.Errorf("%d requests for leases", n)
-		}
+		expect.Equal(t, f.leases.Load()-before, 0, "requests for leases:")
 		if r := recordOf(t, s, e.ID); r.Status != webhooks.Delivered || len(r.Attempts) != 1 {
 			t.Errorf("recorded as %+v", r)
 		}

@@ -458,9 +458,7 @@ func TestRedeliveryAfterFailure(t *testing.T) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 		for _, got := range r.requests() {
-			if id := got.header.Get("X-Service-Delivery"); id != events[0].DeliveryID {
-				t.Errorf("posted as %s, want %s", id, events[0].DeliveryID)
-			}
+			expect.Equal(t, got.header.Get("X-Service-Delivery"), events[0].DeliveryID, "posted as")
 		}
 	})
 }
@@ -486,9 +484,7 @@ func TestStop(t *testing.T) {
 		if o := w.outcome(t); o.Status != webhooks.Delivered {
 			t.Errorf("outcome %+v", o)
 		}
-		if n := len(r.requests()); n != 1 {
-			t.Errorf("%d requests, want the one that had begun", n)
-		}
+		expect.Equal(t, len(r.requests()), 1, "requests:")
 	})
 	t.Run("given back", func(t *testing.T) {
 		dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -1,6 +1,11 @@
 // Package expect has the checks that nearly every test makes.
 package expect
 
+import (
+	"errors"
+	"slices"
+)
+
 // T is a test of package testing or rapid.
 type T interface {
 	Helper()
@@ -30,6 +35,41 @@ func NoError(t T, err error) {
 	if err != nil {
 		t.Helper()
 		t.Errorf("%v", err)
+	}
+}
+
+// Equal fails the test unless two values are equal. The format is about the first of them: "the invoice is" gives "the
+// invoice is open, want paid".
+func Equal[V comparable](t T, got, want V, format string, args ...any) {
+	if got != want {
+		t.Helper()
+		t.Errorf(format+" %v, want %v", append(args, got, want)...)
+	}
+}
+
+// List fails the test unless two lists have the same elements.
+func List[V comparable](t T, got, want []V, format string, args ...any) {
+	if !slices.Equal(got, want) {
+		t.Helper()
+		t.Errorf(format+" %+v, want %+v", append(args, got, want)...)
+	}
+}
+
+// Len fails the test unless a list has n elements.
+func Len[V any](t T, list []V, n int, format string, args ...any) {
+	if len(list) != n {
+		t.Helper()
+		t.Errorf(format+" %+v, want %d", append(args, list, n)...)
+	}
+}
+
+// Error returns a function that fails the test unless the last of its arguments, the results of a call, wraps an error.
+func Error(t T, want error, format string, args ...any) func(results ...any) {
+	return func(results ...any) {
+		if err, _ := results[len(results)-1].(error); !errors.Is(err, want) {
+			t.Helper()
+			t.Errorf(format+": %v, want %v", append(args, err, want)...)
+		}
 	}
 }
 
