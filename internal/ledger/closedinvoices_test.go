@@ -460,16 +460,49 @@ func TestRefundAfterImport(t *testing.T) {
 			w.final()
 			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
 			expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
-			w.mine(w.head().Time.Unix()+1, w.refundOf(paid, number(paid.Amount)))
+			refund := w.refundOf(paid, number(paid.Amount))
+			w.mine(w.head().Time.Unix()+1, refund)
 			if dropped {
 				w.reorg(1)
-				w.fill(read.Number, read.Header, read)
-				expect.Equal(t, w.payment(paid).InvoiceID, lost.ID, "the payment with a dropped refund belongs to")
-				continue
+			} else {
+				w.final()
 			}
-			w.final()
 			w.fill(read.Number, read.Header, read)
+			if dropped {
+				w.wantPaidAndRefunded("imported, the refund is in no block", lost.ID, 0)
+				w.mine(w.head().Time.Unix()+1, refund)
+				w.final()
+			}
 			w.wantPaidAndRefunded("imported", lost.ID, number(lost.TransferAmount))
+		}
+	})
+}
+
+// TestRefundDroppedInRecovery reads a payment and its prepared refund in a recovery. A reorg leaves the refund in no block
+// before the payment is confirmed, or has its verdict.
+func TestRefundDroppedInRecovery(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		for _, screens := range []bool{false, true} {
+			w := w.db.screening(t)
+			inv := w.create()
+			paid := w.pay(inv.TransferAmount)
+			w.lose()
+			w.Service = w.service(func(c *ledger.Config) { c.Recovery, c.Screens = true, screens })
+			w.mine(start+10, paid)
+			w.mine(start + 11)
+			refund := w.refundOf(paid, number(paid.Amount))
+			w.mine(start+12, refund)
+			w.reorg(1)
+			_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
+			w.must(err)
+			expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1))
+			if screens {
+				w.verdict(paid, invoice.ScreeningAccepted)
+			}
+			w.wantPaidAndRefunded("the refund is in no block", inv.ID, 0)
+			w.mine(start+13, refund)
+			w.final()
+			w.wantPaidAndRefunded("it is mined again", inv.ID, number(paid.Amount))
 		}
 	})
 }

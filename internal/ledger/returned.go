@@ -78,11 +78,8 @@ func (ch *Changes) settleInOrder(invoiceIDs []string, unfinal uint64) {
 		payments := ch.paymentsOf(id)
 		var refunds []invoice.Refund
 		for _, p := range payments {
-			for _, r := range ch.refundsOf(p.ID) {
-				if isActive(r) {
-					refunds = append(refunds, r)
-				}
-			}
+			refunds = append(refunds, ch.activeRefunds(p.ID)...)
+			refunds = append(refunds, ch.droppedOfPast(p.ID)...)
 		}
 		if len(refunds) == 0 {
 			continue
@@ -103,6 +100,23 @@ func (ch *Changes) settleInOrder(invoiceIDs []string, unfinal uint64) {
 		ch.putConfirmed(ch.invoice(id).Settle(ch.paymentsOf(id)))
 		ch.toRecount[id], ch.outOfOrder[id] = true, true
 	}
+}
+
+// activeRefunds returns the refunds of a payment that are in blocks.
+func (ch *Changes) activeRefunds(paymentID string) []invoice.Refund {
+	return slices.DeleteFunc(ch.refundsOf(paymentID), func(r invoice.Refund) bool { return !isActive(r) })
+}
+
+// droppedOfPast returns the refunds of a payment that were prepared in a lost past, once it was final, and that a reorg
+// has left in no block. They are above all blocks, because they may be mined again.
+func (ch *Changes) droppedOfPast(paymentID string) (dropped []invoice.Refund) {
+	for _, r := range ch.recordsOf(paymentID) {
+		if amount := r.Reserved(); r.Reason == LostRefundReason && !amount.IsZero() {
+			again := invoice.Transfer{Amount: amount, Position: invoice.Position{BlockNumber: maxBlock}}
+			dropped = append(dropped, invoice.Refund{Transfer: again, PaymentID: paymentID, PreparedID: r.ID})
+		}
+	}
+	return dropped
 }
 
 // updateReturned computes what was returned of payments in a transaction that does not change the payments and

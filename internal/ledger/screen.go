@@ -177,6 +177,7 @@ func (ch *Changes) wasRefundedInPast(invoiceID string) bool {
 		return false
 	}
 	return slices.ContainsFunc(ch.paymentsOf(invoiceID), func(p invoice.Payment) bool {
-		return slices.ContainsFunc(ch.refundsOf(p.ID), func(r invoice.Refund) bool { return isActive(r) && ch.lostPast.has(r.BlockNumber) })
+		ofPast := func(r invoice.Refund) bool { return ch.lostPast.has(r.BlockNumber) }
+		return len(ch.droppedOfPast(p.ID)) > 0 || slices.ContainsFunc(ch.activeRefunds(p.ID), ofPast)
 	})
 }
