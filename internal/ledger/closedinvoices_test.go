@@ -507,6 +507,35 @@ func TestRefundDroppedInRecovery(t *testing.T) {
 	})
 }
 
+// TestLostPastIsNoEvidence reads blocks with transactions of the lost past again, after the recovery. They are no evidence
+// of another restore; later ones of this service that it does not know are.
+func TestLostPastIsNoEvidence(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.mine(w.head().Time.Unix() + 1)
+		w.lose()
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		opened := func(n byte) ledger.Block {
+			b := w.next(w.head().Time.Unix() + 1)
+			b.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: invoice.Hash{n}, TxHash: invoice.Hash{n}}}
+			return b
+		}
+		past := opened(1)
+		w.observe(past)
+		w.final()
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+		var judged []invoice.Hash
+		w.Service = w.service(func(c *ledger.Config) {
+			c.Signals.OnForeignTx = func(_ string, tx invoice.Hash) { judged = append(judged, tx) }
+		})
+		w.must(w.ReadAgain(t.Context(), w.chainKey, past.Number))
+		w.fill(past.Number, past.Header, past)
+		w.observe(opened(2))
+		if !slices.Equal(judged, []invoice.Hash{{2}}) {
+			t.Errorf("judged are %v, want the second", judged)
+		}
+	})
+}
+
 // TestImportAfterReorg creates a lost invoice again that was paid in a block which replaced a block of the backup.
 func TestImportAfterReorg(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

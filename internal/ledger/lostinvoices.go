@@ -112,10 +112,17 @@ func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool,
 }
 
 // noteForeign collects the transactions that opened or closed commitments and that the service has not
-// stored.
+// stored. Blocks of a lost past, which may be read again, have transactions that the recovery knew.
 func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, blocks []Block) error {
+	past, err := lostPast(ctx, tx, chainKey)
+	if err != nil {
+		return err
+	}
 	var txs []invoice.Hash
 	for _, b := range blocks {
+		if past.has(b.Number) {
+			continue
+		}
 		for _, e := range b.Registry {
 			if e.Kind != RegistryPaid && !slices.Contains(txs, e.TxHash) {
 				txs = append(txs, e.TxHash)

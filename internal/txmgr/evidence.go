@@ -68,7 +68,8 @@ func (w *Writer) noteNonces(ctx context.Context, used, pending uint64) error {
 
 // usedNonces returns a lower bound of the nonces that the operator has used: the number that two nodes of the chain
 // confirm, or the only node's number. A node that is behind reports fewer. pending also counts the nonces of pending
-// transactions.
+// transactions. It is the median of the nodes' numbers, or the greater of two, because it is what the first comparison
+// accepts: fewer would make transactions of the lost past evidence.
 func (w *Writer) usedNonces(ctx context.Context) (used, pending uint64, certain bool) {
 	nodes := w.nodes()
 	if len(nodes) == 0 {
@@ -96,7 +97,7 @@ func (w *Writer) usedNonces(ctx context.Context) (used, pending uint64, certain 
 	slices.Sort(answers)
 	slices.Sort(withPending)
 	used = answers[len(answers)-need]
-	return used, max(used, withPending[len(withPending)-need]), true
+	return used, max(used, withPending[len(withPending)/2]), true
 }
 
 // noncesOn returns how many transactions of an account are in the newest block, and how many with pending ones. It fails

@@ -144,12 +144,20 @@ func (c *client) request(ctx context.Context, method, path string, in any, heade
 	return r, nil
 }
 
+// maxUnanswered is how often a request may be repeated after the faults until it is answered.
+const maxUnanswered = 1000
+
 // insist repeats a request until it is answered, or the world ends.
 func (c *client) insist(method, path string, in, out any) error {
-	for {
+	for unanswered := 0; ; {
 		err := c.call(method, path, in, out)
 		if !errors.Is(err, errLost) {
 			return err
+		}
+		if c.world.plan.isOver() {
+			if unanswered++; unanswered > maxUnanswered {
+				c.world.fail("the service does not answer %s %s after the faults", method, path)
+			}
 		}
 		if !c.world.pause(2 * time.Second) {
 			return err

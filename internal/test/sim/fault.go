@@ -142,6 +142,12 @@ func (p *plan) stop() {
 	p.over = true
 }
 
+func (p *plan) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
 // crashAfter returns a channel that is closed at the n-th request from now on, to whomever it is.
 func (p *plan) crashAfter(n int) <-chan struct{} {
 	p.mu.Lock()
