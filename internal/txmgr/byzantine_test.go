@@ -77,6 +77,8 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 		"used nonces too few":    {nonceMethod, ofTag("latest", `"0x0"`)},
 		"gas too much":           {"eth_estimateGas", value(`"0x7fffffffffffffff"`)},
 		"gas more":               {"eth_estimateGas", value(`"0x1ffffff"`)},
+		"gas endless":            {"eth_estimateGas", value(`"0xffffffffffffffff"`)},
+		"gas nothing":            {"eth_estimateGas", value(`"0x0"`)},
 		"tip":                    {"eth_feeHistory", value(`{"reward":[["0x2e90edd000"],["0x2e90edd000"]]}`)},
 		"no history":             {"eth_feeHistory", value(`{"reward":null}`)},
 		"base fee":               {"eth_getBlockByNumber", value(`{"number":"0x1","baseFeePerGas":"0xffffffffffffff"}`)},

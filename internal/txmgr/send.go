@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/db"
@@ -222,8 +223,11 @@ func decode(a TxAttempt) (*types.Transaction, error) {
 // errTooMuchGas is the error of a call that takes more gas than allowed.
 var errTooMuchGas = errors.New("the call takes too much gas")
 
-// estimate returns the gas of a call: the higher of two nodes' estimates, since a
-// transaction with too little gas is wasted.
+// maxEstimate bounds estimates, so that calculations with them cannot overflow.
+const maxEstimate = 1 << 40
+
+// estimate returns the gas of a call: the higher of two nodes' estimates, since a transaction with too little gas is
+// wasted. It fails if no transaction takes so little.
 func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (uint64, error) {
 	gas, err := w.node.estimate(ctx, w.sender, to, data)
 	if err != nil {
@@ -234,7 +238,10 @@ func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (
 			gas = max(gas, second)
 		}
 	}
-	return gas, nil
+	if gas < params.TxGas {
+		return 0, fmt.Errorf("eth_estimateGas: the node answered %d, and every transaction takes %d", gas, params.TxGas)
+	}
+	return min(gas, maxEstimate), nil
 }
 
 // gasWithin returns the gas limit of a call: the estimate and a margin, but not more than most. It fails with
