@@ -30,9 +30,9 @@ import (
 )
 
 // writerThatLostItsNonce returns a writer after its broadcast of two intents failed and another program used the nonce.
-func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
+func (w *world) writerThatLostItsNonce(changes ...func(*Config)) (*Writer, []invoice.Hash) {
 	w.Helper()
-	writer, ids := w.writer(), commitments(2)
+	writer, ids := w.writer(changes...), commitments(2)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.net.cut(sendRaw)
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
@@ -60,6 +60,21 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 		w.wantTxs(TxFailed, TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
+}
+
+// TestNonceUsedByAnotherProgramWhileTheClocksDiffer has the machine's clock ahead of the schedule's, as after a night in
+// which the service was off.
+func TestNonceUsedByAnotherProgramWhileTheClocksDiffer(t *testing.T) {
+	w := onSQLite(t)
+	writer, ids := w.writerThatLostItsNonce(func(c *Config) {
+		c.Now, c.Schedule = func() time.Time { return w.clock.Now().Add(9 * time.Hour) }, w.clock.Now
+	})
+	w.clock.Add(lostAfter)
+	w.tick(writer)
+	w.wantTxs(TxFailed)
+	w.tick(writer)
+	w.seal(1)
+	w.wantStatus(statusOpen, ids...)
 }
 
 // TestFirstNonce has a sender with a first nonce that the deployment of the registry used: one node's answer is

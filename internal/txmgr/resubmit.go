@@ -134,7 +134,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []ChainTx) e
 // handleLostNonce gives up a transaction after another one has used its nonce, once that is certain. Its items are due
 // again.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) error {
-	now := w.conf.Now()
+	now := w.conf.Schedule()
 	if t.Sender == w.sender {
 		w.nonceClaim.heldFor(used, now)
 	}
@@ -154,7 +154,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) er
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &ledger.TxCost{At: now, Scheduled: w.conf.Schedule()})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &ledger.TxCost{At: w.conf.Now(), Scheduled: now})
 }
 
 // fail gives up a transaction, with its cost if it is known, and entries for the audit log.
