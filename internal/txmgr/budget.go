@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
@@ -115,15 +116,37 @@ func (w *Writer) showSpending(spent, budget uint64) {
 	w.update(func(s *Status) { s.Spent, s.Budget = inWei(spent), inWei(budget) })
 }
 
-// spent returns a transaction's cost by its receipt, but at most twice the maximum of its attempts, since a receipt is
-// one node's answer. Without a cost on the receipt it is the reserved amount.
-func (w *Writer) spent(t ChainTx, r *chain.Receipt) *ledger.TxCost {
+// spent returns a transaction's cost: the higher of two nodes' receipts. A cost above twice the maximum of the attempts
+// counts only if both have it. Without a cost on a receipt it is the reserved amount.
+func (w *Writer) spent(ctx context.Context, t ChainTx, r *chain.Receipt) *ledger.TxCost {
 	cost := ledger.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
-	if says := r.Cost(); says != nil && says.Sign() >= 0 {
-		cost.Gwei = min(inGwei(says), max(2*t.Reserved, 1))
-		if t.Reserved == 0 { // from before costs were recorded
-			cost.Gwei = inGwei(says)
-		}
+	first, second := costOn(r), w.secondCost(ctx, r)
+	switch {
+	case t.Reserved == 0: // from before costs were recorded
+		cost.Gwei = max(first, second)
+	case first > 0 || second > 0:
+		cost.Gwei = min(max(first, second), max(2*t.Reserved, min(first, second)))
 	}
 	return &cost
+}
+
+// costOn returns the cost on a receipt, in gwei, or 0 without a plausible one.
+func costOn(r *chain.Receipt) int64 {
+	if r == nil || r.Cost() == nil {
+		return 0
+	}
+	return max(0, inGwei(r.Cost()))
+}
+
+// secondCost returns the cost on a second node's receipt, or 0 without one.
+func (w *Writer) secondCost(ctx context.Context, r *chain.Receipt) int64 {
+	nodes := w.nodes()
+	if len(nodes) < 2 {
+		return 0
+	}
+	_, receipts, err := nodes[1].nonceAndReceipts(ctx, w.sender, []invoice.Hash{invoice.Hash(r.TxHash)})
+	if err != nil {
+		return 0
+	}
+	return costOn(receipts[0])
 }

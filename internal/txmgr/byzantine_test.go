@@ -165,6 +165,83 @@ func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
+// TestWithheldReceipts makes the first node never return a receipt, while deposits stay due. With a second node, the one
+// sweep is recorded. Without one, the repetitions end at the daily budget.
+func TestWithheldReceipts(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		w := onSQLite(t)
+		node := &byzantine{Client: w.net, method: "eth_getTransactionReceipt", mutate: value(`null`), times: -1}
+		limit := func(gwei uint64) func(*Config) {
+			return func(c *Config) {
+				c.Client, c.Nodes = node, func() []Client { return []Client{node, w.net}[:nodes] }
+				c.Chain.Limits.PerDayGwei = gwei
+			}
+		}
+		writer := w.writer(w.sweeping(atOnce), limit(1_000_000_000))
+		w.deposit("m", 5, 6, 7)
+		w.tick(writer)
+		reserved := uint64(w.wantTxs(TxSent)[0].Reserved)
+		w.clock.Add(DefaultLeaseTTL)
+		writer = w.writer(w.sweeping(atOnce), limit(4*reserved))
+		for range 20 {
+			w.seal(1)
+			writer.report(writer.tick(w.ctx))
+			w.clock.Add(lostAfter)
+		}
+		all := w.txs()
+		if nodes == 2 {
+			w.wantTxs(TxMined)
+		} else if len(all) > 4 { // of which sweeps may use three
+			t.Errorf("%d transactions were sent, and the budget pays for 4", len(all))
+		}
+	}
+}
+
+// TestCostsOfReceipts has nodes that report wrong costs, and a rollup's fee for data.
+func TestCostsOfReceipts(t *testing.T) {
+	const l1 = 1_000_000_000 // gwei
+	dataFee := value(`{"l1Fee":"0xde0b6b3a7640000"}`)
+	for name, test := range map[string]struct {
+		nodes         int
+		first, second func(any, []any) bool
+		want          func(paid, reserved int64) int64
+	}{
+		"right":                {1, nil, nil, func(paid, _ int64) int64 { return paid }},
+		"nothing":              {1, value(`{"effectiveGasPrice":"0x0"}`), nil, func(_, reserved int64) int64 { return reserved }},
+		"nothing, and another": {2, value(`{"effectiveGasPrice":"0x0"}`), nil, func(paid, _ int64) int64 { return paid }},
+		"low, and another":     {2, value(`{"effectiveGasPrice":"0x1"}`), nil, func(paid, _ int64) int64 { return paid }},
+		"high, and another":    {2, dataFee, nil, func(_, reserved int64) int64 { return 2 * reserved }},
+		"data":                 {1, dataFee, nil, func(_, reserved int64) int64 { return 2 * reserved }},
+		"data, confirmed":      {2, dataFee, dataFee, func(paid, _ int64) int64 { return paid + l1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onSQLite(t)
+			var nodes []Client
+			for _, mutate := range []func(any, []any) bool{test.first, test.second}[:test.nodes] {
+				node := &byzantine{Client: w.net, method: "eth_getTransactionReceipt", mutate: mutate, times: -1}
+				if mutate == nil {
+					node.times = 0
+				}
+				nodes = append(nodes, node)
+			}
+			writer := w.writer(func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
+			w.enqueueIntents(invoice.IntentOpen, commitments(2)...)
+			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
+			before, err := w.client.BalanceAt(w.ctx, operator, nil)
+			must(t, err)
+			w.tick(writer)
+			w.seal(1)
+			w.tick(writer)
+			after, err := w.client.BalanceAt(w.ctx, operator, nil)
+			must(t, err)
+			tx := w.wantTxs(TxMined)[0]
+			if want := test.want(inGwei(before.Sub(before, after)), tx.Reserved); tx.Spent == nil || tx.Spent.Gwei != want {
+				t.Errorf("recorded %+v, want %d gwei", tx.Spent, want)
+			}
+		})
+	}
+}
+
 // TestFrozenNodeIsAskedFewTimes makes the first of two nodes accept calls and never answer. The writer does not wait for
 // it with each of its calls.
 func TestFrozenNodeIsAskedFewTimes(t *testing.T) {

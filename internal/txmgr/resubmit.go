@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -28,15 +27,45 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor ledger.Cursor, txs [
 	}
 	var missing []ChainTx
 	for _, t := range txs {
-		own := receipts[:len(t.Attempts)]
+		i, r := firstReceipt(receipts[:len(t.Attempts)])
 		receipts = receipts[len(t.Attempts):]
-		if i := slices.IndexFunc(own, func(r *chain.Receipt) bool { return r != nil }); i < 0 {
+		if r == nil && t.Sender == w.sender && t.Nonce < used {
+			i, r = w.withheldReceipt(ctx, t)
+		}
+		if r == nil {
 			missing = append(missing, t)
-		} else if err := w.recordMined(ctx, cursor, t, i, own[i]); err != nil {
+		} else if err := w.recordMined(ctx, cursor, t, i, r); err != nil {
 			return 0, nil, err
 		}
 	}
 	return used, missing, nil
+}
+
+// firstReceipt returns the first receipt of some attempts, and the number of its attempt.
+func firstReceipt(all []*chain.Receipt) (int, *chain.Receipt) {
+	for i, r := range all {
+		if r != nil {
+			return i, r
+		}
+	}
+	return 0, nil
+}
+
+// withheldReceipt asks several nodes for the receipt of a transaction with a used nonce: the node that has no receipt
+// may be wrong, and the items would be sent again.
+func (w *Writer) withheldReceipt(ctx context.Context, t ChainTx) (int, *chain.Receipt) {
+	hashes := make([]invoice.Hash, len(t.Attempts))
+	for i, a := range t.Attempts {
+		hashes[i] = a.TxHash
+	}
+	for _, n := range w.nodes() {
+		if _, receipts, err := n.nonceAndReceipts(ctx, w.sender, hashes); err == nil {
+			if i, r := firstReceipt(receipts); r != nil {
+				return i, r
+			}
+		}
+	}
+	return 0, nil
 }
 
 // recordMined records that an attempt of a transaction was mined, given by its index.
@@ -132,7 +161,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []ChainTx) e
 }
 
 // handleLostNonce gives up a transaction after another one has used its nonce, once that is certain. Its items are due
-// again.
+// again. Its cost stays unknown, because nodes may withhold its receipt.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) error {
 	now := w.conf.Schedule()
 	if t.Sender == w.sender {
@@ -154,7 +183,7 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) er
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &ledger.TxCost{At: w.conf.Now(), Scheduled: now})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", nil)
 }
 
 // fail gives up a transaction, with its cost if it is known, and entries for the audit log.

@@ -20,7 +20,7 @@ type auditedCost struct {
 // cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
 // that it was sent to sweep, and no entry for other kinds.
 func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*ledger.TxCost, []access.Entry, error) {
-	cost := w.spent(t, r)
+	cost := w.spent(ctx, t, r)
 	if t.Kind != TxSweep {
 		return cost, nil, nil
 	}
