@@ -192,22 +192,58 @@ func (w *Writer) Run(ctx context.Context) error {
 func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
-		until := now.Add(w.conf.LeaseTTL)
-		ours, err := w.conf.Leases.AcquireWorkLease(ctx, w.lease, now, until)
+		ours, err := w.acquireLease(ctx)
 		if err != nil {
-			return fmt.Errorf("acquire the writer's lease: %w", err)
+			return err
 		}
 		w.update(func(s *Status) { s.Leader = ours })
 		if !ours {
 			w.resign()
 			return nil
 		}
-		w.leasedUntil = until
+		w.leasedUntil = now.Add(w.conf.LeaseTTL)
 	}
-	err := w.process(ctx)
+	err := w.keepingLease(ctx, w.process)
 	if errors.Is(err, db.ErrConflict) {
 		w.leasedUntil = time.Time{} // the lease may be lost: check before the next round
 	}
+	return err
+}
+
+func (w *Writer) acquireLease(ctx context.Context) (ours bool, err error) {
+	now := w.conf.Now()
+	ours, err = w.conf.Leases.AcquireWorkLease(ctx, w.lease, now, now.Add(w.conf.LeaseTTL))
+	if err != nil {
+		return false, fmt.Errorf("acquire the writer's lease: %w", err)
+	}
+	return ours, nil
+}
+
+// keepingLease runs a round and extends the lease while it takes long: nodes may answer slowly, and another replica
+// would take the lease before the round has saved its transaction. It ends the round once another replica has it.
+func (w *Writer) keepingLease(ctx context.Context, round func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() {
+		ticker := time.NewTicker(w.conf.LeaseTTL / 4)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if ours, err := w.acquireLease(ctx); err == nil && !ours {
+				cancel(fmt.Errorf("another replica has the writer's lease: %w", db.ErrConflict))
+			}
+		}
+	})
+	err := round(ctx)
+	if lost := context.Cause(ctx); errors.Is(lost, db.ErrConflict) {
+		err = errors.Join(err, lost)
+	}
+	cancel(nil)
+	keeper.Wait()
 	return err
 }
 

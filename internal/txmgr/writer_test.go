@@ -196,6 +196,47 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	}
 }
 
+// TestLeaseIsKeptInALongRound has a node that takes longer than the lease to answer. Another replica asks for the lease
+// before the round has saved its transaction.
+func TestLeaseIsKeptInALongRound(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	const ttl = 2 * time.Second
+	writer := w.writer(func(c *Config) { c.Now, c.LeaseTTL = time.Now, ttl })
+	other := db.WorkLease{Name: writer.lease.Name, Holder: "other"}
+	w.enqueueIntents(invoice.IntentOpen, commitments(2)...)
+	asked := false
+	w.net.before = func(method string, _ []any) error {
+		if method == "eth_call" && !asked {
+			asked = true
+			time.Sleep(ttl + ttl/2)
+			taken, err := w.store.AcquireWorkLease(w.ctx, other, time.Now(), time.Now().Add(ttl))
+			must(t, err)
+			if taken {
+				t.Error("another replica took the lease during the round")
+			}
+		}
+		return nil
+	}
+	w.tick(writer)
+	if w.wantTxs(TxSent); !asked {
+		t.Error("the round asked for no status")
+	}
+
+	// A lease that is lost nevertheless ends the round.
+	err := writer.keepingLease(w.ctx, func(ctx context.Context) error {
+		later := time.Now().Add(time.Hour)
+		if _, err := w.store.AcquireWorkLease(ctx, other, later, later.Add(time.Hour)); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, db.ErrConflict) {
+		t.Errorf("the round ends with %v, want ErrConflict", err)
+	}
+}
+
 func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		wake := make(chan struct{})
