@@ -235,10 +235,10 @@ func (q Reader) PendingAuthorization(ctx context.Context, invoiceID string) (Aut
 }
 
 // DueAuthorizations returns accepted authorizations of the chain without a payment, ordered by when
-// they lapse.
-func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, limit int) ([]Authorization, error) {
+// they lapse, from those that lapse at a time and have an id above the given one.
+func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, lapse time.Time, id string, limit int) ([]Authorization, error) {
 	return db.QueryAll(ctx, q, authorizationTable.Scan, selectAuthorizations+
-		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" AND (a.valid_before, a.id) > ($2, $3) ORDER BY a.valid_before, a.id LIMIT $4", chainKey, lapse.Unix(), id, limit)
 }
 
 // RefuseAuthorization refuses an authorization that no transaction ever carried and that made no

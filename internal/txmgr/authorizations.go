@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -28,6 +29,8 @@ type authorizationWork struct {
 	// The fields below are a cache: a new writer begins without it.
 	batch    int                             // number of authorizations in the next transaction
 	attempts map[string]authorizationAttempt // of due authorizations, by id
+	head     time.Time                       // of the newest block that the indexer has read
+	after    string                          // the merchant of the last simulation
 }
 
 // authorizationAttempt is the outcome of sending a due authorization.
@@ -35,7 +38,7 @@ type authorizationAttempt struct {
 	seen   time.Time     // when it was last due
 	until  time.Time     // end of the skip
 	failed string        // newest transaction that did not carry it out; empty if there was no failure
-	pause  time.Duration // pause after that transaction
+	pause  time.Duration // the last skip's
 }
 
 func newAuthorizationWork(w *Writer) *authorizationWork {
@@ -60,14 +63,18 @@ func (k *authorizationWork) count(ctx context.Context) error {
 	return nil
 }
 
-func (k *authorizationWork) finish(context.Context, ledger.Cursor) error { return nil }
+func (k *authorizationWork) finish(_ context.Context, cursor ledger.Cursor) error {
+	k.head = cursor.Indexed.Time
+	return nil
+}
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
-// next returns due authorizations that would be carried out now, the first to expire first. With gasless turned off it
-// refuses those that no transaction carried and returns no others; it still follows those that were sent.
+// next returns due authorizations that would be carried out now, merchants in turn, the first to expire first. With
+// gasless turned off it refuses those that no transaction carried and returns no others; it still follows those that
+// were sent.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
-	due, err := ledger.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, maxDueAuthorizations)
+	due, err := k.due(ctx)
 	if err != nil || len(due) == 0 {
 		return batch{}, err
 	}
@@ -104,6 +111,45 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	}, nil
 }
 
+// due returns up to maxSimulations due authorizations that do not wait and that the chain would still accept: one of
+// each payer, because a payer's balance may not suffice for two, and merchants in turn, so that one merchant's
+// authorizations do not delay the others'.
+func (k *authorizationWork) due(ctx context.Context) ([]ledger.Authorization, error) {
+	k.forget()
+	all := make(map[string][]ledger.Authorization) // by merchant
+	payers := make(map[invoice.Address]bool)
+	lapse, id := k.head.Add(time.Second), ""
+	for range maxAuthorizationPages {
+		page, err := ledger.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, lapse, id, maxDueAuthorizations)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page {
+			if !k.isSkipped(a) && !payers[a.From] {
+				payers[a.From] = true
+				all[a.MerchantID] = append(all[a.MerchantID], a)
+			}
+		}
+		if len(page) < maxDueAuthorizations {
+			break
+		}
+		last := page[len(page)-1]
+		lapse, id = last.ValidBefore, last.ID
+	}
+	merchants := slices.Sorted(maps.Keys(all))
+	first, _ := slices.BinarySearch(merchants, k.after+"\x00")
+	merchants = slices.Concat(merchants[first:], merchants[:first])
+	var some []ledger.Authorization
+	for len(some) < min(maxSimulations, len(payers)) {
+		for _, m := range merchants {
+			if len(all[m]) > 0 && len(some) < maxSimulations {
+				some, all[m] = append(some, all[m][0]), all[m][1:]
+			}
+		}
+	}
+	return some, nil
+}
+
 // readyAuthorization is an authorization that would be carried out now.
 type readyAuthorization struct {
 	row   ledger.Authorization
@@ -124,11 +170,9 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 	}
 }
 
-// ready returns the due authorizations that a simulation carries out, up to the size of a batch, and only one for each
-// payer, because a payer's balance may not suffice for two. It refuses those that were never sent and cannot be carried
-// out.
+// ready returns the due authorizations that a simulation carries out, up to the size of a batch. It refuses those that
+// were never sent and cannot be carried out.
 func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorization) ([]readyAuthorization, error) {
-	k.forget()
 	ids := make([]string, len(due))
 	for i, a := range due {
 		ids[i] = a.InvoiceID
@@ -141,12 +185,13 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 	for _, inv := range invoices {
 		awaited[inv.ID] = inv.Due()
 	}
+	most := k.batch
+	if k.relay == (common.Address{}) {
+		most = 1
+	}
 	var ready []readyAuthorization
-	payers := make(map[invoice.Address]bool)
 	for _, a := range due {
-		if k.isSkipped(a) || payers[a.From] {
-			continue
-		}
+		k.after = a.MerchantID
 		found, err := k.simulate(ctx, a, awaited[a.InvoiceID])
 		if errors.Is(err, context.DeadlineExceeded) {
 			k.skip(a.ID) // a slow one must not delay the others
@@ -160,8 +205,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 			}
 			continue
 		}
-		payers[a.From] = true
-		if ready = append(ready, readyAuthorization{a, found.call, found.limit}); len(ready) == k.batch {
+		if ready = append(ready, readyAuthorization{a, found.call, found.limit}); len(ready) == most {
 			break
 		}
 	}
@@ -175,18 +219,23 @@ func (k *authorizationWork) isSkipped(a ledger.Authorization) bool {
 	now := k.w.conf.Now()
 	last, known := k.attempts[a.ID]
 	if known && a.TxID != last.failed {
-		last.pause = max(retryAuthorization, 2*last.pause)
-		last.until = now.Add(last.pause)
+		last.double(now)
 	}
 	last.seen, last.failed = now, a.TxID
 	k.attempts[a.ID] = last
 	return now.Before(last.until)
 }
 
-// skip makes an authorization wait for retryAuthorization.
+// double makes an authorization wait twice as long as the last time.
+func (a *authorizationAttempt) double(now time.Time) {
+	a.pause = max(retryAuthorization, 2*a.pause)
+	a.until = now.Add(a.pause)
+}
+
+// skip makes an authorization wait, longer each time.
 func (k *authorizationWork) skip(id string) {
 	last := k.attempts[id]
-	last.until = k.w.conf.Now().Add(retryAuthorization)
+	last.double(k.w.conf.Now())
 	k.attempts[id] = last
 }
 
@@ -251,11 +300,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a ledger.Authorization
 // refuseUnsent refuses due authorizations that no transaction carried and that have an unused nonce, because gasless is
 // turned off.
 func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Authorization) error {
-	k.forget()
 	for _, a := range due {
-		if k.isSkipped(a) {
-			continue
-		}
 		found := authorizationSimulation{refusal: invoice.RefusedGaslessOff}
 		if call, err := chain.AuthorizationCall(a.Token, a.Authorization); err == nil { // it was checked before it was stored
 			checked, err := k.w.node.checkAuthorization(ctx, call)

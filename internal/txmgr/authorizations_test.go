@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -54,8 +55,8 @@ func (w *world) giveTokens(to common.Address, tokens int64) {
 }
 
 // accept stores an accepted authorization over 7 tokens, of a key's account or of another account with signatures from
-// sign.
-func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) ledger.Authorization {
+// sign. The changes apply to its row.
+func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte, changes ...func(*ledger.Authorization)) ledger.Authorization {
 	w.Helper()
 	amount := invoice.NewAmount(7)
 	inv := invoice.Invoice{
@@ -72,6 +73,9 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 	a.Signature = sign(contracts.Authorization{
 		From: from, To: common.Address(a.To), Value: big.NewInt(7), ValidAfter: new(big.Int), ValidBefore: big.NewInt(8_000_000_000), Nonce: common.Hash(a.Nonce),
 	})
+	for _, change := range changes {
+		change(&a)
+	}
 	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
 		all := []access.SettlementAddress{{ChainKey: chain.Local, Address: inv.Merchant, MerchantID: "m"}}
 		if err := access.InsertSettlementAddresses(w.ctx, tx, all, invoice.Unix(1)); err != nil {
@@ -86,9 +90,9 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 }
 
 // acceptOf is accept for a key's account.
-func (w *world) acceptOf(key *ecdsa.PrivateKey) ledger.Authorization {
+func (w *world) acceptOf(key *ecdsa.PrivateKey, changes ...func(*ledger.Authorization)) ledger.Authorization {
 	w.Helper()
-	return w.accept(devchain.Address(key), func(a contracts.Authorization) []byte { return w.signed(a, key) })
+	return w.accept(devchain.Address(key), func(a contracts.Authorization) []byte { return w.signed(a, key) }, changes...)
 }
 
 func (w *world) signed(a contracts.Authorization, key *ecdsa.PrivateKey) []byte {
@@ -343,7 +347,7 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), big.NewInt(7)))
 		must(t, err)
 		w.seal(1)
-		w.clock.Add(retryAuthorization)
+		w.clock.Add(2 * retryAuthorization)
 		w.tick(writer)
 		w.wantStates(ledger.AuthorizationSent, a)
 		w.seal(1)
@@ -410,6 +414,50 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 		}
 		w.wantStates(ledger.AuthorizationAccepted, a)
 	})
+}
+
+// TestManyAuthorizationsDelayNoOther has a merchant's authorizations fill two pages. A transaction carried them, they have
+// lapsed or would be reverted, and they wait for finality. Another merchant's authorization lapses after all of them,
+// and is sent in the first round.
+func TestManyAuthorizationsDelayNoOther(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.gasless)
+	w.tick(writer)
+	var sent []string
+	for i := range 2 * maxDueAuthorizations {
+		key, err := crypto.GenerateKey()
+		must(t, err)
+		lapses := w.clock.Now().Add(time.Duration(i/maxDueAuthorizations) * time.Hour)
+		sent = append(sent, w.acceptOf(key, func(a *ledger.Authorization) { a.ValidBefore = lapses }).ID)
+	}
+	failed := ChainTx{
+		ID: "ctx_1", ChainKey: chain.Local, Sender: invoice.Address{9}, Kind: TxAuthorization, Status: TxSent, CreatedAt: w.clock.Now(),
+		Attempts: []TxAttempt{{TxHash: invoice.Hash{1}, Raw: []byte{1}, FeeCap: big.NewInt(1), TipCap: big.NewInt(1), CreatedAt: w.clock.Now()}},
+	}
+	must(t, SaveChainTx(w.ctx, w.store, writer.lease, failed, sent))
+	must(t, SetTxStatus(w.ctx, w.store, writer.lease, failed.ID, TxFailed, nil))
+	must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		err := access.InsertSettlementAddresses(w.ctx, tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "n"}}, invoice.Unix(1))
+		if err != nil {
+			return err
+		}
+		cursor, err := ledger.NewReader(tx).Cursor(w.ctx, chain.Local)
+		cursor.Indexed.Time = w.clock.Now()
+		return errors.Join(err, ledger.SaveCursor(w.ctx, tx, chain.Local, cursor))
+	}))
+	honest := w.acceptOf(w.payer(7), func(a *ledger.Authorization) { a.MerchantID = "n" })
+	estimates := 0
+	w.net.before = func(method string, _ []any) error {
+		if method == "eth_estimateGas" {
+			estimates++
+		}
+		return nil
+	}
+	w.tick(writer)
+	w.wantStates(ledger.AuthorizationSent, honest)
+	if most := 4 * maxSimulations; estimates > most {
+		t.Errorf("the round made %d estimates, want %d at most", estimates, most)
+	}
 }
 
 // TestExtraKilledWriterOfAuthorizations kills writers, each a process, at a random request to

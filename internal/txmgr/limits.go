@@ -20,13 +20,16 @@ const (
 	// maxAuthorizations is how many authorizations one transaction carries: about 5 million
 	// gas, or less if accounts are deployed.
 	maxAuthorizations = 25
-	// maxDueAuthorizations is how many due authorizations one round examines.
-	maxDueAuthorizations = 200
+	// maxDueAuthorizations and maxAuthorizationPages are how many due authorizations one round reads: in a page, and
+	// how many pages. maxSimulations is how many of them it simulates, with a few calls each.
+	maxDueAuthorizations  = 200
+	maxAuthorizationPages = 50
+	maxSimulations        = 2 * maxAuthorizations
 	// authorizationBudget is the part of the daily budget, in percent, up to which
 	// authorizations may begin a transaction.
 	authorizationBudget = 90
 	// retryAuthorization is the pause after which an authorization that would be reverted, and may be public, is
-	// simulated again. After transactions that did not carry it out the pause doubles.
+	// simulated again. The pause doubles each time, also after transactions that did not carry it out.
 	retryAuthorization = 15 * time.Second
 	// txGas is the most gas of a transaction in addition to the gas of its items.
 	txGas = 100_000

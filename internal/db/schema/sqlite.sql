@@ -1400,7 +1400,7 @@ CREATE TABLE authorizations (
     CHECK ((status IN ('paid', 'refused')) = (ended_ms IS NOT NULL))
 );
 -- Authorizations with an open outcome, the first to lapse first.
-CREATE INDEX authorizations_open ON authorizations (chain_key, valid_before) WHERE status IN ('accepted', 'sent');
+CREATE INDEX authorizations_open ON authorizations (chain_key, valid_before, id) WHERE status IN ('accepted', 'sent');
 CREATE INDEX authorizations_by_invoice ON authorizations (invoice_id, id);
 CREATE INDEX authorizations_by_tx ON authorizations (tx_id) WHERE tx_id IS NOT NULL;
 -- To count the authorizations within a budget.
