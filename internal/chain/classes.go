@@ -38,6 +38,20 @@ func classOf(ctx context.Context) Class {
 	return c
 }
 
+type simulatingKey struct{}
+
+// Simulating returns a context for calls of the transaction manager that run code of payers' accounts. If they fail, the
+// health and the pace of a node stay as they are, except after a rate limit, because the code may be the reason.
+func Simulating(ctx context.Context) context.Context {
+	return context.WithValue(ctx, simulatingKey{}, true)
+}
+
+// isInnocent reports whether the failure of a call may be due to the code that it simulates.
+func isInnocent(ctx context.Context, err error) bool {
+	_, limited := IsRateLimit(err)
+	return ctx.Value(simulatingKey{}) != nil && !limited
+}
+
 // ErrNoRoute is the error of a call for a request without an owner, or with a route that is missing in the table of
 // routes that call nodes.
 var ErrNoRoute = errors.New("a request calls a node, and its route is not in the table of those that do, or its owner is not named")

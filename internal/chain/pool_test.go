@@ -127,6 +127,22 @@ func TestPoolFailsOver(t *testing.T) {
 	}
 }
 
+// TestSimulationsLeaveHealth has a node fail while it simulates code of a payer.
+func TestSimulationsLeaveHealth(t *testing.T) {
+	c := chaintest.New(5)
+	node := c.Serve(t)
+	for code, want := range map[int]chain.State{-32603: chain.StateOK, -32005: chain.StateBackoff} {
+		p := pool(t, start(), node.URL)
+		expect.OK(t, p.Nodes()[0].Ready(t.Context()))
+		node.Intercept(func(context.Context, string) error { return coded(code) })
+		err := p.Writer().CallContext(chain.Simulating(t.Context()), new(hexutil.Uint64), "eth_chainId")
+		node.Intercept(nil)
+		if h := p.Health()[0]; err == nil || h.State != want {
+			t.Errorf("after code %d (%v) the node is %s, want %s", code, err, h.State, want)
+		}
+	}
+}
+
 // TestPoolByStatus has nodes refuse only with an HTTP status.
 func TestPoolByStatus(t *testing.T) {
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -190,14 +190,17 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 		most = 1
 	}
 	var ready []readyAuthorization
+	var failed []error
 	for _, a := range due {
 		k.after = a.MerchantID
-		found, err := k.simulate(ctx, a, awaited[a.InvoiceID])
-		if errors.Is(err, context.DeadlineExceeded) {
-			k.skip(a.ID) // a slow one must not delay the others
-		}
+		found, err := k.simulate(chain.Simulating(ctx), a, awaited[a.InvoiceID])
 		if err != nil {
-			return nil, err
+			k.skip(a.ID) // a slow or failing one must not delay the others
+			failed = append(failed, fmt.Errorf("simulate authorization %s: %w", a.ID, err))
+			if len(failed) == maxFailedSimulations || ctx.Err() != nil {
+				break
+			}
+			continue
 		}
 		if found.refusal != "" {
 			if err := k.refuse(ctx, a, found); err != nil {
@@ -208,6 +211,11 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 		if ready = append(ready, readyAuthorization{a, found.call, found.limit}); len(ready) == most {
 			break
 		}
+	}
+	if err := errors.Join(failed...); err != nil && len(ready) == 0 {
+		return nil, err
+	} else if err != nil {
+		k.w.conf.Logger.Warn("simulation of an authorization failed, will retry", "err", err)
 	}
 	return ready, nil
 }
@@ -303,7 +311,7 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Autho
 	for _, a := range due {
 		found := authorizationSimulation{refusal: invoice.RefusedGaslessOff}
 		if call, err := chain.AuthorizationCall(a.Token, a.Authorization); err == nil { // it was checked before it was stored
-			checked, err := k.w.node.checkAuthorization(ctx, call)
+			checked, err := k.w.node.checkAuthorization(chain.Simulating(ctx), call)
 			if err != nil {
 				k.skip(a.ID) // a failing one must not delay the others
 				return err

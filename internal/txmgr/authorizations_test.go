@@ -1,6 +1,7 @@
 package txmgr
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"encoding/hex"
@@ -8,14 +9,18 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
@@ -458,6 +463,32 @@ func TestManyAuthorizationsDelayNoOther(t *testing.T) {
 	if most := 4 * maxSimulations; estimates > most {
 		t.Errorf("the round made %d estimates, want %d at most", estimates, most)
 	}
+}
+
+// TestFailingSimulationDelaysNoOther has the node fail each simulation of three authorizations. A later
+// one is sent in the next round.
+func TestFailingSimulationDelaysNoOther(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.gasless)
+	var bad [][]byte
+	for range 3 {
+		a := w.acceptOf(w.payer(7))
+		bad = append(bad, a.Nonce[:])
+	}
+	honest := w.acceptOf(w.payer(7))
+	w.net.before = func(method string, args []any) error {
+		if method != "eth_estimateGas" {
+			return nil
+		}
+		data, _ := args[0].(map[string]any)["data"].(hexutil.Bytes)
+		if slices.ContainsFunc(bad, func(nonce []byte) bool { return bytes.Contains(data, nonce) }) {
+			return rpc.HTTPError{StatusCode: http.StatusBadGateway, Status: "502 Bad Gateway"}
+		}
+		return nil
+	}
+	writer.report(writer.tick(w.ctx))
+	writer.report(writer.tick(w.ctx))
+	w.wantStates(ledger.AuthorizationSent, honest)
 }
 
 // TestExtraKilledWriterOfAuthorizations kills writers, each a process, at a random request to

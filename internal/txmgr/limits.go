@@ -25,6 +25,9 @@ const (
 	maxDueAuthorizations  = 200
 	maxAuthorizationPages = 50
 	maxSimulations        = 2 * maxAuthorizations
+	// maxFailedSimulations is after how many simulations without an answer a round simulates no more: each may take
+	// chain.CallTimeout.
+	maxFailedSimulations = 2
 	// authorizationBudget is the part of the daily budget, in percent, up to which
 	// authorizations may begin a transaction.
 	authorizationBudget = 90
