@@ -3988,7 +3988,7 @@ type X402PaymentRequirements struct {
 
 	// Extra `name` and `version` of the token's EIP-712 domain, and `assetTransferMethod`, which is `eip3009`. In `accepted`,
 	// `clientSecret` is what the server gave to this client alone, a string of up to 1,024 bytes: a settlement that is
-	// repeated must have the same.
+	// repeated must have the same. If `paymentRequirements` has it too, success is answered three times, otherwise once.
 	Extra map[string]interface{} `json:"extra,omitempty"`
 }
 

@@ -132,6 +132,9 @@ func (m *Middleware) Handler(p Price, next http.Handler) http.Handler {
 		}
 		resource := m.resource(r, p)
 		payload.Resource = &resource // whatever resource the client names
+		if secret, named := payload.Accepted.Extra["clientSecret"]; named {
+			want.Extra["clientSecret"] = secret // so that a payment that is repeated gets its response again
+		}
 		m.serve(w, r, p, apitypes.X402Request{X402Version: Version, PaymentPayload: payload, PaymentRequirements: want}, next)
 	})
 }

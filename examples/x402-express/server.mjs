@@ -1,4 +1,5 @@
 // A server that sells a forecast for 0.01 USDC to programs, with Quittance as its facilitator.
+import { createHmac } from "node:crypto";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { paymentMiddleware, x402ResourceServer } from "@x402/express";
@@ -12,6 +13,10 @@ const facilitator = new HTTPFacilitatorClient({
   createAuthHeaders: async () => ({ supported: headers, verify: headers, settle: headers }),
 });
 
+// secretOf makes a payment valid for one path: a client returns it with the payment. Without it the facilitator answers
+// success once, because the resource that a payment names is the client's word.
+const secretOf = path => createHmac("sha256", QUITTANCE_API_KEY).update(path).digest("base64url");
+
 const app = express();
 app.use(paymentMiddleware({
   "GET /forecast/:city": {
@@ -19,7 +24,7 @@ app.use(paymentMiddleware({
       scheme: "exact",
       network: NETWORK,
       payTo: PAY_TO,
-      price: { asset: ASSET, amount: "10000", extra: { name: "USD Coin", version: "2" } },
+      price: ({ path }) => ({ asset: ASSET, amount: "10000", extra: { name: "USD Coin", version: "2", clientSecret: secretOf(path) } }),
     },
     description: "The weather of tomorrow",
     mimeType: "application/json",

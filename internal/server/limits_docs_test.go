@@ -91,7 +91,7 @@ func limitRows() []string {
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
 		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
-			"%d requests that wait with shares %d for one invoice; success is answered %d times; an invoice asks for %d s",
+			"%d requests that wait with shares %d for one invoice; success is answered %d times or once; an invoice asks for %d s",
 			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(x402.MaxWait), x402.MaxWaiting, x402.MaxWaitingForInvoice,
 			x402.MaxAnswers, seconds(x402.Timeout)),
 		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", ledger.EraseBatch, ledger.EraseAnswers),

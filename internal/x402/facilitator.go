@@ -22,8 +22,8 @@ const (
 	// for the payment of one invoice. Further ones are answered immediately.
 	MaxWaiting           = 256
 	MaxWaitingForInvoice = 5
-	// MaxAnswers is how often a settlement of a merchant's resource is answered with success: an answer can be lost,
-	// but each repetition may deliver the resource again.
+	// MaxAnswers is how often a settlement of a merchant's resource is answered with success if the requirements name the
+	// client's secret: an answer can be lost, but each repetition may deliver the resource again.
 	MaxAnswers = 3
 	// Timeout is the maxTimeoutSeconds of an invoice, unless the invoice expires earlier.
 	Timeout = 5 * time.Minute

@@ -175,10 +175,12 @@ func (w *world) NextMatching(ctx context.Context, after webhooks.Position, _ tim
 	return after, ctx.Err()
 }
 
-// request returns a payment for a resource, with a new nonce.
+// request returns a payment for a resource, with a new nonce and the client's secret.
 func (w *world) request(resource string) x402.Request {
 	w.nonces++
-	want := x402.Requirements{ChainID: chainID, Token: usdc, PayTo: till, Amount: invoice.NewAmount(price), Timeout: time.Minute, Domain: domain}
+	want := x402.Requirements{
+		ChainID: chainID, Token: usdc, PayTo: till, Amount: invoice.NewAmount(price), Timeout: time.Minute, Domain: domain, ClientSecret: "of the payer",
+	}
 	return x402.Request{Requirements: want, Payment: x402.Payment{Resource: resource, Accepted: want, Authorization: invoice.Authorization{
 		From: payer, To: till, Value: want.Amount, ValidAfter: invoice.Unix(0), ValidBefore: invoice.Unix(w.seconds.Load() + 300),
 		Nonce: invoice.Hash{0xee, w.nonces}, Signature: []byte{1, 2, 3},
@@ -334,7 +336,6 @@ func TestSettleWhileHeld(t *testing.T) {
 func TestSettlementIsOfOnePurchase(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/1")
-		r.Payment.Accepted.ClientSecret = "of the payer"
 		w.mineOnWait(r.Payment.Authorization)
 		if got := w.settle("acme", r); !got.Success {
 			t.Fatalf("settled as %+v", got)
@@ -342,8 +343,8 @@ func TestSettlementIsOfOnePurchase(t *testing.T) {
 		for name, change := range map[string]func(*x402.Request){
 			"resource": func(r *x402.Request) { r.Payment.Resource = "https://api.shop.example/2" },
 			"none":     func(r *x402.Request) { r.Payment.Resource = "" },
-			"secret":   func(r *x402.Request) { r.Payment.Accepted.ClientSecret = "of somebody else" },
-			"public":   func(r *x402.Request) { r.Payment.Accepted.ClientSecret = "" },
+			"secret":   func(r *x402.Request) { setSecrets(r, "of somebody else", "of somebody else") },
+			"public":   func(r *x402.Request) { setSecrets(r, "", "") },
 		} {
 			other := r
 			change(&other)
@@ -357,6 +358,32 @@ func TestSettlementIsOfOnePurchase(t *testing.T) {
 		if all := w.invoices(); len(all) != 1 {
 			t.Errorf("there are %d invoices", len(all))
 		}
+	})
+}
+
+// setSecrets sets the secrets in the server's requirements and in the payment.
+func setSecrets(r *x402.Request, required, accepted string) {
+	r.Requirements.ClientSecret, r.Payment.Accepted.ClientSecret = required, accepted
+}
+
+// TestOnePaymentBuysOneResource has a client present one payment three times to a server that passes the client's
+// messages on. The client may name a secret, which the server's requirements do not.
+func TestOnePaymentBuysOneResource(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, secret := range []string{"", "of the client"} {
+			r := w.request("https://api.shop.example/" + secret)
+			setSecrets(&r, "", secret)
+			w.mineOnWait(r.Payment.Authorization)
+			if got := w.settle("acme", r); !got.Success {
+				t.Fatalf("with the secret %q settled as %+v", secret, got)
+			}
+			for range 2 {
+				w.wantReason("acme", r, x402.NonceUsed)
+			}
+		}
+		r := w.request("https://api.shop.example/secret")
+		setSecrets(&r, "of the server", "of the client")
+		w.wantReason("acme", r, x402.InvalidRequirements)
 	})
 }
 
@@ -395,6 +422,7 @@ func TestSettleIsKilled(t *testing.T) {
 func TestSettleOfEarlierRelease(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
+		setSecrets(&r, "", "")
 		inv, err := w.ledger.Create(t.Context(), ledger.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
 			MerchantID: "acme", Merchant: till, Amount: invoice.NewAmount(price), Currency: "USDC", ChainKey: chainKey, Collection: invoice.Direct,
 			ExpiresAt: invoice.Unix(start + 299), Unregistered: true,

@@ -62,8 +62,8 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return s.check(ctx, p)
 	case err != nil:
 		return err
-	case known.Answers >= MaxAnswers:
-		return errAnswered
+	case known.Answers >= p.maxAnswers():
+		return errAnswered(p.maxAnswers())
 	}
 	accepted, err := s.authorization(ctx, p)
 	if errors.Is(err, db.ErrNotFound) { // an earlier release was stopped before accepting it
@@ -129,7 +129,7 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 
 // Settle makes a payment for a merchant's resource and waits for its block. The payment gets a new invoice with the
 // resource as its reference. A payment that was accepted before is not sent again: the answer is its outcome, and
-// success is answered only MaxAnswers times. It returns an error only for failures that do not concern the payment.
+// success is answered only maxAnswers times. It returns an error only for failures that do not concern the payment.
 func (s *Service) Settle(ctx context.Context, merchantID string, r Request) (apitypes.X402SettleResponse, error) {
 	p, err := s.newPurchase(merchantID, r)
 	var accepted ledger.Authorization
@@ -150,14 +150,26 @@ func (s *Service) Settle(ctx context.Context, merchantID string, r Request) (api
 	return s.outcome(ctx, p.chain, accepted), nil
 }
 
-// errAnswered is the refusal of a payment after success was answered often enough.
-var errAnswered = &Error{Reason: NonceUsed, Detail: fmt.Sprintf("this payment was answered with success %d times; sign another", MaxAnswers)}
+// errAnswered returns the refusal of a payment after success was answered that often.
+func errAnswered(times int) error {
+	return errorf(NonceUsed, "the answers with success to this payment were %d, the most that there are; sign another", times)
+}
+
+// maxAnswers returns how often success is answered: MaxAnswers times if the server's requirements name the client's
+// secret, and otherwise once. Such a server states the resource, and any other passes on what the client names, so that
+// the client could use one payment for several resources.
+func (p purchase) maxAnswers() int {
+	if p.Requirements.ClientSecret == "" {
+		return 1
+	}
+	return MaxAnswers
+}
 
 // countAnswer counts an answer with success, or returns errAnswered.
 func (s *Service) countAnswer(ctx context.Context, p purchase) error {
-	counted, err := s.Store.CountX402Answer(context.WithoutCancel(ctx), p.key(), MaxAnswers)
+	counted, err := s.Store.CountX402Answer(context.WithoutCancel(ctx), p.key(), p.maxAnswers())
 	if err == nil && !counted {
-		err = errAnswered
+		err = errAnswered(p.maxAnswers())
 	}
 	return err
 }

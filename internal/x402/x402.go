@@ -112,6 +112,8 @@ func (r Request) Check() error {
 		return errorf(RecipientMismatch, "the authorization pays %s, and %s is required", a.To, want.PayTo)
 	case a.Value != want.Amount:
 		return errorf(ValueMismatch, "the authorization is over %s, and %s is required", a.Value, want.Amount)
+	case want.ClientSecret != "" && accepted.ClientSecret != want.ClientSecret:
+		return errorf(InvalidRequirements, "the payment's %s is not the one that is required", ExtraClientSecret)
 	}
 	return nil
 }
