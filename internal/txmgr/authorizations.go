@@ -224,7 +224,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 // retryAuthorization, and twice as long each time: the payer's account may behave differently in a simulation, at the
 // operator's cost.
 func (k *authorizationWork) isSkipped(a ledger.Authorization) bool {
-	now := k.w.conf.Now()
+	now := k.w.conf.Schedule()
 	last, known := k.attempts[a.ID]
 	if known && a.TxID != last.failed {
 		last.double(now)
@@ -243,13 +243,13 @@ func (a *authorizationAttempt) double(now time.Time) {
 // skip makes an authorization wait, longer each time.
 func (k *authorizationWork) skip(id string) {
 	last := k.attempts[id]
-	last.double(k.w.conf.Now())
+	last.double(k.w.conf.Schedule())
 	k.attempts[id] = last
 }
 
 // forget drops the attempts of authorizations that are no longer due.
 func (k *authorizationWork) forget() {
-	old := k.w.conf.Now().Add(-invoice.MaxAuthorizationWindow)
+	old := k.w.conf.Schedule().Add(-invoice.MaxAuthorizationWindow)
 	maps.DeleteFunc(k.attempts, func(_ string, last authorizationAttempt) bool { return last.seen.Before(old) })
 }
 

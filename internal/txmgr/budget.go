@@ -67,7 +67,7 @@ func (w *Writer) readBalance(ctx context.Context) (*big.Int, error) {
 
 // measure publishes the balance and the spending, unless that was done. It tries every countEvery.
 func (w *Writer) measure(ctx context.Context) error {
-	now := w.conf.Now()
+	now := w.conf.Schedule()
 	if w.Status().Budget != nil || now.Sub(w.measuredAt) < countEvery {
 		return nil
 	}

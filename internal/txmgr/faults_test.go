@@ -454,6 +454,25 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 	})
 }
 
+// TestStuckAfterTheClockWasSetBack signs a transaction while the machine's clock is a day ahead. The clock is corrected,
+// and the transaction is replaced as soon as any other.
+func TestStuckAfterTheClockWasSetBack(t *testing.T) {
+	w := onSQLite(t)
+	ahead := 24 * time.Hour
+	writer := w.writer(func(c *Config) {
+		c.Now, c.Schedule = func() time.Time { return w.clock.Now().Add(ahead) }, w.clock.Now
+	})
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+	w.tick(writer)
+	ahead = 0
+	w.sealEmpty(bumpBlocks)
+	w.clock.Add(bumpAfter)
+	w.tick(writer)
+	if n := len(w.wantTxs(TxSent)[0].Attempts); n != 2 {
+		t.Errorf("there are %d attempts, want 2", n)
+	}
+}
+
 // TestBudgetCountsWhatIsInFlight makes a replacement cost more than the rest of the budget.
 func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)

@@ -55,8 +55,8 @@ const (
 	// gasMargin is added to an estimate, in percent: the contract's state may change before the transaction is carried
 	// out.
 	gasMargin = 25
-	// bumpAfter and bumpBlocks define when a transaction is stuck: this long after it was signed, and this many blocks
-	// after its broadcast.
+	// bumpAfter and bumpBlocks define when a transaction is stuck: this long and this many blocks after this writer first
+	// broadcast it.
 	bumpAfter  = 30 * time.Second
 	bumpBlocks = 3
 	// rebroadcastAfter is when a transaction that is not mined is broadcast again, in case it was dropped.

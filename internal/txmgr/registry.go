@@ -150,7 +150,7 @@ func (k *registryWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) 
 // pickBatch returns the oldest due intents of one kind that need a transaction. A batch of closes has only expired
 // invoices, or only others.
 func (k *registryWork) pickBatch(ctx context.Context) ([]ledger.Intent, error) {
-	now := k.w.conf.Now()
+	now := k.w.conf.Schedule()
 	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
 	var batch []ledger.Intent
 	after := ""
@@ -251,7 +251,7 @@ func (k *registryWork) finish(ctx context.Context, cursor ledger.Cursor) error {
 func (k *registryWork) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
 	k.batch = max(1, len(refused)/2)
 	if len(refused) == 1 {
-		k.skipped[intentKey{kind, refused[0]}] = k.w.conf.Now().Add(skipFor)
+		k.skipped[intentKey{kind, refused[0]}] = k.w.conf.Schedule().Add(skipFor)
 	}
 }
 

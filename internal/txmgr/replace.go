@@ -64,7 +64,7 @@ func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transactio
 	if isAccepted(t) || w.isHarmless(last) {
 		return same, nil
 	}
-	if waited := w.conf.Now().Sub(t.CreatedAt); w.isRefusedByRule(t) || f.refused() && waited >= harmlessAfter {
+	if waited := w.age(t); w.isRefusedByRule(t) || f.refused() && waited >= harmlessAfter {
 		w.conf.Logger.Warn("no node accepts a transaction, so one that does nothing takes its nonce", "kind", t.Kind, "nonce", t.Nonce,
 			"gas", last.Gas(), "waited", waited.Round(time.Second))
 		to := common.Address(w.sender)
@@ -75,6 +75,14 @@ func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transactio
 		same.gas = fresh
 	}
 	return same, nil
+}
+
+// age returns how long ago a transaction was created.
+func (w *Writer) age(t ChainTx) time.Duration {
+	if t.Scheduled.IsZero() { // from before this time was recorded
+		return w.conf.Now().Sub(t.CreatedAt)
+	}
+	return w.conf.Schedule().Sub(t.Scheduled)
 }
 
 // isAccepted reports whether a node accepted an attempt of the transaction.

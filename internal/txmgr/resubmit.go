@@ -214,6 +214,7 @@ func (w *Writer) forget(t ChainTx) {
 type broadcastState struct {
 	attempt invoice.Hash // hash of the attempt
 	since   uint64       // number of the newest block when it was first broadcast
+	began   time.Time    // time of the first broadcast
 	at      time.Time    // time of the last broadcast
 	err     error        // error of the last broadcast, if no node has the attempt
 	used    bool         // its nonce was already used; the receipts show by which transaction

@@ -116,17 +116,17 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 // broadcastDue broadcasts a transaction if that is due. If the first in line is stuck or no node accepts it, it is
 // replaced by another attempt.
 func (w *Writer) broadcastDue(ctx context.Context, t ChainTx, head *block, first bool) error {
-	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
+	now, attempt := w.conf.Schedule(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
 	stuck := f.attempt == attempt.TxHash && head.Number.N >= f.since+bumpBlocks &&
-		now.Sub(attempt.CreatedAt) >= bumpAfter
+		now.Sub(f.began) >= bumpAfter
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
 	if first && ((stuck || unwanted) && !errors.Is(f.err, errInsufficientFunds) || w.isRefusedByRule(t)) {
 		attempt, trouble = w.replace(ctx, t, head, f)
 	}
 	if f.attempt != attempt.TxHash {
-		f = broadcastState{attempt: attempt.TxHash, since: head.Number.N}
+		f = broadcastState{attempt: attempt.TxHash, since: head.Number.N, began: now}
 	} else if now.Sub(f.at) < rebroadcastAfter {
 		return errors.Join(trouble, f.outcome())
 	}
@@ -136,7 +136,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t ChainTx, head *block, first
 	}
 	w.broadcasts[t.ID] = f
 	if f.err == nil && attempt.AcceptedAt.IsZero() {
-		trouble = errors.Join(trouble, acceptAttempt(ctx, w.conf.Store, w.lease, attempt.TxHash, now))
+		trouble = errors.Join(trouble, acceptAttempt(ctx, w.conf.Store, w.lease, attempt.TxHash, w.conf.Now()))
 	}
 	return errors.Join(trouble, f.outcome())
 }
@@ -297,7 +297,7 @@ type blocker struct {
 // returns err unchanged.
 func (w *Writer) noteBlocker(k work, gas uint64, err error) error {
 	if blockerOf(err) != nil {
-		now := w.conf.Now()
+		now := w.conf.Schedule()
 		w.blockers[k] = &blocker{err, gas, now, now}
 	}
 	return err
@@ -316,7 +316,7 @@ func blockerOf(err error) error {
 // blocked returns the present blocker of a kind of work, or nil. It checks every
 // blockerCheckEvery whether the blocker is gone.
 func (w *Writer) blocked(ctx context.Context, k work) error {
-	b, now := w.blockers[k], w.conf.Now()
+	b, now := w.blockers[k], w.conf.Schedule()
 	if b == nil {
 		return nil
 	}

@@ -99,7 +99,7 @@ func (w *Writer) report(err error) {
 
 // count counts the due items, every countEvery.
 func (w *Writer) count(ctx context.Context) error {
-	now := w.conf.Now()
+	now := w.conf.Schedule()
 	if now.Sub(w.countedAt) < countEvery {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (k *sweepWork) count(ctx context.Context) error {
 	m.failing.WithLabelValues(w.conf.Chain.Key).Set(float64(n.Failing))
 	stalled := 0.0
 	if !k.dueSince.IsZero() {
-		stalled = max(0, w.conf.Now().Sub(k.dueSince).Seconds())
+		stalled = max(0, w.conf.Schedule().Sub(k.dueSince).Seconds())
 	}
 	m.stalled.WithLabelValues(w.conf.Chain.Key).Set(stalled)
 	w.update(func(s *Status) { s.Sweeps = SweepStatus{Queue: n, Waiting: k.waiting} })
@@ -76,7 +76,7 @@ func (k *sweepWork) tokens() []invoice.Address {
 
 // finish makes sweeps due again if their transactions failed long enough ago.
 func (k *sweepWork) finish(ctx context.Context, _ ledger.Cursor) error {
-	return ledger.RetrySweeps(ctx, k.w.conf.Store, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
+	return ledger.RetrySweeps(ctx, k.w.conf.Store, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Schedule())
 }
 
 // next returns the sweeps that commands requested and those that the policy wants now, of one factory.
@@ -98,7 +98,7 @@ func (k *sweepWork) next(ctx context.Context) (batch, error) {
 		return batch{}, nil
 	}
 	if k.dueSince.IsZero() {
-		k.dueSince = k.w.conf.Now()
+		k.dueSince = k.w.conf.Schedule()
 	}
 	ids := make([]string, len(due))
 	for i, s := range due {
@@ -237,20 +237,20 @@ func (k *sweepWork) retryAt(s ledger.QueuedSweep) time.Time {
 	if s.Failures < 16 {
 		wait = min(wait, sweepRetry<<s.Failures)
 	}
-	return k.w.conf.Now().Add(wait)
+	return k.w.conf.Schedule().Add(wait)
 }
 
 // dueByPolicy returns up to limit queued sweeps that the chain's policy wants now. It asks a node for the gas price
 // only if a queued sweep depends on it.
 func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]ledger.QueuedSweep, error) {
-	p, now := k.w.conf.Chain.Sweep, k.w.conf.Now()
-	if limit <= 0 || p.Time() == chain.SweepNever || now.Before(k.notBefore) {
+	p := k.w.conf.Chain.Sweep
+	if limit <= 0 || p.Time() == chain.SweepNever || k.w.conf.Schedule().Before(k.notBefore) {
 		return nil, nil
 	}
 	k.waiting = ""
 	f := ledger.SweepFilter{ChainKey: k.w.conf.Chain.Key}
 	if p.Time() == chain.SweepDaily {
-		f.QueuedBefore = p.Boundary(now)
+		f.QueuedBefore = p.Boundary(k.w.conf.Now())
 	}
 	due, err := k.fairly(ctx, f, limit, new(big.Int))
 	switch {
@@ -258,9 +258,7 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]ledger.Queued
 		return nil, err
 	case len(due) == 0:
 		switch p.Time() {
-		case chain.SweepDaily:
-			k.notBefore = f.QueuedBefore.Add(24 * time.Hour)
-		case chain.SweepAbove:
+		case chain.SweepAbove, chain.SweepDaily:
 			k.postpone("") // so that many small deposits are not examined each time
 		case chain.SweepAtOnce, chain.SweepCheapGas, chain.SweepNever: // these want every queued sweep
 		}
@@ -291,7 +289,7 @@ func (k *sweepWork) affordable(ctx context.Context, f ledger.SweepFilter, limit 
 
 // postpone stops the policy from sweeping for sweepCheckEvery. reason is empty if there is nothing to sweep.
 func (k *sweepWork) postpone(reason string) {
-	k.notBefore, k.waiting = k.w.conf.Now().Add(sweepCheckEvery), reason
+	k.notBefore, k.waiting = k.w.conf.Schedule().Add(sweepCheckEvery), reason
 }
 
 // fairly returns up to limit queued sweeps that the policy allows if one costs costWei: the same number from each

@@ -546,7 +546,7 @@ func TestSweepLimitsAreDocumented(t *testing.T) {
 func TestSweepBackoff(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
-	k := &sweepWork{w: &Writer{conf: Config{Now: func() time.Time { return now }}}}
+	k := &sweepWork{w: &Writer{conf: Config{Schedule: func() time.Time { return now }}}}
 	for failures, want := range map[int]time.Duration{
 		0: 10 * time.Minute, 1: 20 * time.Minute, 7: 1280 * time.Minute, 8: 24 * time.Hour, 15: 24 * time.Hour, 16: 24 * time.Hour, 1 << 40: 24 * time.Hour,
 	} {

@@ -78,8 +78,7 @@ type Config struct {
 	Gasless  bool            // send payers' authorizations
 
 	Now func() time.Time // nil means time.Now
-	// Schedule is the schedule's clock, which does not jump. It is used for the budget's window, and for how long nodes
-	// have given the same answer. nil means Now.
+	// Schedule is the schedule's clock, which does not jump. All durations are measured by it. nil means Now.
 	Schedule func() time.Time
 	Rand     io.Reader // for identifiers; nil means crypto/rand.Reader
 }
@@ -190,7 +189,7 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // tick acquires the lease if that is due, and runs process if the lease is ours.
 func (w *Writer) tick(ctx context.Context) error {
-	now := w.conf.Now()
+	now := w.conf.Schedule()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
 		ours, err := w.acquireLease(ctx)
 		if err != nil {
@@ -211,7 +210,7 @@ func (w *Writer) tick(ctx context.Context) error {
 }
 
 func (w *Writer) acquireLease(ctx context.Context) (ours bool, err error) {
-	now := w.conf.Now()
+	now := w.conf.Schedule()
 	ours, err = w.conf.Leases.AcquireWorkLease(ctx, w.lease, now, now.Add(w.conf.LeaseTTL))
 	if err != nil {
 		return false, fmt.Errorf("acquire the writer's lease: %w", err)

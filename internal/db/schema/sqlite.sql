@@ -1546,7 +1546,7 @@ CREATE TABLE queued_sweeps (
     tx_id        TEXT REFERENCES chain_txs (id),
     -- number of final transactions that failed to sweep it
     failures     BIGINT NOT NULL DEFAULT 0 CHECK (failures >= 0),
-    -- Unix seconds: it is not sent before; null if it may be sent
+    -- Unix seconds by the schedule's clock: it is not sent before; null if it may be sent
     retry_at     BIGINT,
     FOREIGN KEY (chain_key, address) REFERENCES deposits (chain_key, address),
     CHECK (by_policy = 1 OR requested_at IS NOT NULL OR amount <> '0')
