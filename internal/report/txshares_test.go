@@ -145,10 +145,8 @@ func TestTxSharesAddUp(t *testing.T) {
 				cost := ledger.TxCost{Gwei: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, math.MaxInt64)).Draw(r, "cost"), At: rowtest.AtMS(100*round + rapid.Int64Range(0, 2).Draw(r, "at"))}
 				status := rapid.SampledFrom([]txmgr.TxStatus{txmgr.TxMined, txmgr.TxFailed, txmgr.TxSent}).Draw(r, "status")
 				rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, id, statusBefore(status), &cost))
-				if status == txmgr.TxSent { // a reorg
+				if costs[id] = cost.Gwei; status == txmgr.TxSent { // a reorg: the cost stays
 					rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, id, status, nil))
-				} else {
-					costs[id] = cost.Gwei
 				}
 				if status != txmgr.TxFailed {
 					again = nil

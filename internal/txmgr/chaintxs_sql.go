@@ -153,21 +153,23 @@ func insertAttempt(ctx context.Context, tx *db.Tx, txID string, number int, a Tx
 	return tx.Insert(ctx, attemptTable.Insertion("", "tx_id", "number BIGINT"), [][]any{attemptTable.Values(a, txID, number)})
 }
 
-// SetTxStatus updates a transaction's status and its cost, which is nil while
-// unknown, and appends entries to the audit log. The items of a failed transaction
-// become due again. It returns ErrConflict if the lease was lost.
+// SetTxStatus updates a transaction's status and, unless it is nil, its cost, and appends
+// entries to the audit log. The items of a failed transaction become due again. It
+// returns ErrConflict if the lease was lost.
 func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, status TxStatus, spent *ledger.TxCost, audit ...access.Entry) error {
-	cost := []any{txID, string(status), nil, nil, nil}
-	if spent != nil {
-		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli(), db.NullMilliseconds(spent.Scheduled)}
-	}
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4, spent_scheduled_ms = $5 WHERE id = $1", cost...)
-		if err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE chain_txs SET status = $2 WHERE id = $1", txID, string(status)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "UPDATE chain_tx_merchants SET spent_ms = $2 WHERE tx_id = $1", txID, cost[3]); err != nil {
-			return err
+		if spent != nil {
+			at := spent.At.UnixMilli()
+			_, err := tx.Exec(ctx, "UPDATE chain_txs SET spent_gwei = $2, spent_ms = $3, spent_scheduled_ms = $4 WHERE id = $1", txID, spent.Gwei, at, db.NullMilliseconds(spent.Scheduled))
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "UPDATE chain_tx_merchants SET spent_ms = $2 WHERE tx_id = $1", txID, at); err != nil {
+				return err
+			}
 		}
 		if status == TxFailed {
 			if err := releaseItems(ctx, tx, txID); err != nil {
@@ -179,8 +181,8 @@ func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, sta
 }
 
 // spending returns, in gwei, the cost of the chain's transactions in a window, and how much more they
-// may cost. The second sum covers transactions in flight, and transactions in the window with unknown
-// cost. It leaves out the transaction with the id exceptID, unless that is empty.
+// may cost. The second sum covers transactions in flight, including those that a reorg put there, and
+// transactions in the window with unknown cost. It leaves out the transaction with the id exceptID, unless that is empty.
 func spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {
@@ -189,15 +191,15 @@ func spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Windo
 			return n, err
 		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $2 AND "+condition, append([]any{chainKey, exceptID}, args...)...)
 	}
-	if spent, err = sum("spent_gwei", "spent_ms >= $3 AND COALESCE(spent_scheduled_ms, spent_ms) >= $4", oldest, since); err != nil {
+	if spent, err = sum("spent_gwei", "status <> 'sent' AND spent_ms >= $3 AND COALESCE(spent_scheduled_ms, spent_ms) >= $4", oldest, since); err != nil {
 		return 0, 0, err
 	}
-	recent, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms >= $3 AND (status = 'sent' OR COALESCE(created_scheduled_ms, created_ms) >= $4)", oldest, since)
+	unknown, err := sum("reserved_gwei", "spent_ms IS NULL AND status <> 'sent' AND created_ms >= $3 AND COALESCE(created_scheduled_ms, created_ms) >= $4", oldest, since)
 	if err != nil {
 		return 0, 0, err
 	}
-	older, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms < $3 AND status = 'sent'", oldest)
-	return spent, recent + older, err
+	inFlight, err := sum("reserved_gwei", "status = 'sent'")
+	return spent, unknown + inFlight, err
 }
 
 // UnsettledTxs returns, by nonce, the chain's transactions that the transaction manager must watch:

@@ -193,14 +193,18 @@ func (w *Writer) fail(ctx context.Context, t ChainTx, why string, spent *ledger.
 	return w.setStatus(ctx, t, TxFailed, spent, entries...)
 }
 
-// setStatus records a transaction's status and cost, with entries for the audit log.
+// setStatus records a transaction's status and, unless it is nil, its cost, with entries for the audit log.
 func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *ledger.TxCost, entries ...access.Entry) error {
 	if err := SetTxStatus(ctx, w.conf.Store, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
 	if spent != nil {
-		w.conf.Metrics.costs.WithLabelValues(w.conf.Chain.Key, string(t.Kind)).Add(float64(spent.Gwei) * weiPerGwei)
+		more := spent.Gwei
+		if t.Spent != nil {
+			more = max(0, more-t.Spent.Gwei)
+		}
+		w.conf.Metrics.costs.WithLabelValues(w.conf.Chain.Key, string(t.Kind)).Add(float64(more) * weiPerGwei)
 	}
 	return nil
 }

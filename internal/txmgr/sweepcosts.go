@@ -18,9 +18,16 @@ type auditedCost struct {
 }
 
 // cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
-// that it was sent to sweep, and no entry for other kinds.
+// that it was sent to sweep, and no entry for other kinds. The cost is nil if it is recorded already: a reorg, or a node
+// that is behind, makes a transaction look as if it was not mined.
 func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*ledger.TxCost, []access.Entry, error) {
 	cost := w.spent(ctx, t, r)
+	if t.Spent != nil {
+		if cost.Gwei == t.Spent.Gwei {
+			return nil, nil, nil
+		}
+		cost.At, cost.Scheduled = t.Spent.At, t.Spent.Scheduled
+	}
 	if t.Kind != TxSweep {
 		return cost, nil, nil
 	}

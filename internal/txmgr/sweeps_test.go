@@ -584,6 +584,35 @@ func TestSweepBatch(t *testing.T) {
 	}
 }
 
+// TestCostIsRecordedOnce has a node fall behind by a block after a sweep was mined.
+func TestCostIsRecordedOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		receipts := &byzantine{Client: w.net, method: "eth_getTransactionReceipt", mutate: value(`null`)}
+		nonces := &byzantine{Client: receipts, method: nonceMethod, mutate: ofTag("latest", `"0x0"`)}
+		writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Client = nonces })
+		w.deposit("m", 5)
+		w.tick(writer)
+		w.seal(1)
+		w.tick(writer)
+		first := w.wantTxs(TxMined)[0]
+		w.clock.Add(time.Minute)
+		receipts.times, nonces.times = 1, -1
+		writer.report(writer.tick(w.ctx))
+		w.wantTxs(TxSent)
+		nonces.times = 0
+		w.tick(writer)
+		again := w.wantTxs(TxMined)[0]
+		if first.Spent == nil || again.Spent == nil || *again.Spent != *first.Spent {
+			t.Errorf("the cost is %+v, and was %+v", again.Spent, first.Spent)
+		}
+		entries, err := access.NewReader(w.store).AuditEntries(w.ctx, access.AuditFilter{Action: access.ActionDepositSwept, Limit: 10})
+		must(t, err)
+		if len(entries) != 1 {
+			t.Errorf("there are %d entries, want 1", len(entries))
+		}
+	})
+}
+
 // TestSweepCostIsAudited expects an entry for each merchant with deposits in a transaction. The entries add up to the
 // transaction's cost, even if it was reverted.
 func TestSweepCostIsAudited(t *testing.T) {
