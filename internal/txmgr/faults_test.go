@@ -382,7 +382,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 
 		// Half of the amount reserved for another one is left, in a new process.
 		w.clock.Add(DefaultLeaseTTL)
-		writer = w.writer(allow(mined.Spent.Gwei+mined.Reserved/2), func(c *Config) { c.Metrics = writer.conf.Metrics })
+		writer = w.writer(allow((mined.Spent.Gwei+mined.Reserved/2)*100/registryBudget+100), func(c *Config) { c.Metrics = writer.conf.Metrics })
 		second := commitments(20)
 		w.enqueueIntents(invoice.IntentOpen, second...)
 		for range 3 {
@@ -442,7 +442,7 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 		w.tick(writer)
 		mined := w.wantTxs(TxMined)[0]
 		w.clock.Add(DefaultLeaseTTL)
-		writer = w.writer(budget(mined.Spent.Gwei + mined.Reserved/2))
+		writer = w.writer(budget((mined.Spent.Gwei+mined.Reserved/2)*100/registryBudget + 100))
 		w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
 		ahead = 2 * budgetWindow
 		expect.Error(t, errBudget, "while the clock is ahead a round ends with")(writer.tick(w.ctx))

@@ -28,9 +28,12 @@ const (
 	// maxFailedSimulations is after how many simulations without an answer a round simulates no more: each may take
 	// chain.CallTimeout.
 	maxFailedSimulations = 2
-	// authorizationBudget is the part of the daily budget, in percent, up to which
-	// authorizations may begin a transaction.
-	authorizationBudget = 90
+	// authorizationBudget, sweepBudget and registryBudget are the parts of the daily budget, in percent, up to which a
+	// kind of work may begin a transaction. Payers wait for authorizations, merchants' money for sweeps, and no payment
+	// for commitments, which any merchant can make necessary without limit.
+	authorizationBudget = 100
+	sweepBudget         = 90
+	registryBudget      = 75
 	// retryAuthorization is the pause after which an authorization that would be reverted, and may be public, is
 	// simulated again. The pause doubles each time, also after transactions that did not carry it out.
 	retryAuthorization = 15 * time.Second
@@ -91,9 +94,6 @@ const (
 	minSweepGas = 30_000
 	// maxSweepGas is the most gas of sweeping one deposit: the factory's limit, and the calldata and log.
 	maxSweepGas = 510_000
-	// sweepBudgetPercent is the part of the daily budget up to which deposits are
-	// swept. The rest is for commitments and authorizations.
-	sweepBudgetPercent = 75
 	// sweepRetry is how long a deposit waits after a transaction did not sweep it. The wait doubles each time, up to
 	// sweepRetryMax.
 	sweepRetry    = 10 * time.Minute

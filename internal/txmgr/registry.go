@@ -67,7 +67,7 @@ func (k *registryWork) carries(kind TxKind) bool {
 	return kind == TxOpen || kind == TxClose
 }
 
-func (k *registryWork) budgetPercent() uint64 { return 100 }
+func (k *registryWork) budgetPercent() uint64 { return registryBudget }
 
 func (k *registryWork) resign() { clear(k.satisfied) }
 

@@ -35,7 +35,7 @@ func newSweepWork(w *Writer) *sweepWork {
 
 func (k *sweepWork) carries(kind TxKind) bool { return kind == TxSweep }
 
-func (k *sweepWork) budgetPercent() uint64 { return sweepBudgetPercent }
+func (k *sweepWork) budgetPercent() uint64 { return sweepBudget }
 
 func (k *sweepWork) resign() { k.dueSince, k.notBefore = time.Time{}, time.Time{} }
 

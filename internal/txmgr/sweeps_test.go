@@ -507,27 +507,31 @@ func TestCommitmentsGoBeforeSweeps(t *testing.T) {
 	}
 }
 
-// TestSweepsLeaveAPartOfTheBudget has a daily budget that a sweep would use beyond its share.
-func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
+// TestCommitmentsLeaveAPartOfTheBudget has a daily budget that commitments would use beyond their part, and not a sweep or
+// an authorization.
+func TestCommitmentsLeaveAPartOfTheBudget(t *testing.T) {
 	measured := onSQLite(t)
-	measured.deposit("m", 5)
-	measured.tick(measured.writer(measured.sweeping(atOnce)))
+	measured.enqueueIntents(invoice.IntentOpen, commitments(maxBatch)...)
+	measured.tick(measured.writer())
 	cost := uint64(measured.txs()[0].Reserved)
 
 	w := onSQLite(t)
-	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Chain.Limits.PerDayGwei = cost * 100 / sweepBudgetPercent * 9 / 10 })
+	writer := w.writer(w.gasless, w.sweeping(atOnce), func(c *Config) { c.Chain.Limits.PerDayGwei = cost * 100 / registryBudget * 9 / 10 })
 	w.deposit("m", 5)
-	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
-		t.Fatalf("a round ends with %v, want %v", err, errBudget)
+	w.acceptOf(w.payer(7))
+	w.enqueueIntents(invoice.IntentOpen, commitments(maxBatch)...)
+	for range 3 {
+		if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errBudget) {
+			t.Fatal(err)
+		}
+		w.seal(1)
+		w.clock.Add(blockerCheckEvery)
 	}
-	w.wantTxs()
-	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errBudget) {
-		t.Fatal(err)
+	txs := w.wantTxs(TxMined, TxMined)
+	if txs[0].Kind != TxAuthorization || txs[1].Kind != TxSweep {
+		t.Errorf("the transactions are of kinds %s and %s", txs[0].Kind, txs[1].Kind)
 	}
-	if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxOpen {
-		t.Errorf("the transaction is of kind %s, want the commitment's", tx.Kind)
-	}
+	w.wantDue(maxBatch)
 }
 
 // TestSweepLimitsAreDocumented compares the row of sweeps in the table of limits with the constants.
