@@ -82,7 +82,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := d.cfg.Now()
 	query := v.query()
-	query.Set("from", clock.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // it may be another day in the merchant's time zone
+	query.Set("from", clock.Format(newCalendar(now.UTC().AddDate(0, 0, -1)).from(), time.UTC, time.DateOnly)) // the merchant's day may be the day before
 	var answer apitypes.SummaryResponse
 	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
 		return err

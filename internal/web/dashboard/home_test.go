@@ -60,6 +60,22 @@ func TestHomeInTimezone(t *testing.T) {
 	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Time zone: UTC.")
 }
 
+// TestLastMonthInTheWest asks when the month is over in UTC and not in the merchant's time zone. The month before has its
+// first days.
+func TestLastMonthInTheWest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *server.Config) {
+		c.Merchants.Configured["acme"] = access.MerchantSettings{Merchant: invoice.Merchant{Timezone: "America/New_York"}}
+	})
+	to := func(month time.Month, day, hour int) {
+		w.forward(time.Date(2027, month, day, hour, 0, 0, 0, time.UTC).Sub(w.now()))
+	}
+	to(time.September, 2, 12)
+	w.paid(nil)
+	to(time.November, 1, 2)
+	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "This month –", "Last month: 4.90")
+}
+
 // TestForeignOrigin answers forms from a page of another origin with a page.
 func TestForeignOrigin(t *testing.T) {
 	t.Parallel()
