@@ -33,13 +33,13 @@ func ScanRefund(row db.Scanner) (invoice.Refund, error) { return refundTable.Sca
 // SaveRefund inserts a refund or updates an existing one, and its record in the list of refunds. It
 // does not store the invoice, because that is the payment's.
 func SaveRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
+	if err := markRefundStale(ctx, tx, r); err != nil {
+		return err
+	}
 	update := "ON CONFLICT (id) DO UPDATE SET " + refundTable.Without(append(transferKey, "observed_at")...).Excluded()
 	err := refundTable.Insert(ctx, tx, update, r)
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
-	}
-	if err := markRefundStale(ctx, tx, r); err != nil {
-		return err
 	}
 	if err := recordRefund(ctx, tx, r); err != nil || r.Attributed() {
 		return err

@@ -58,10 +58,12 @@ func markRefundsStale(ctx context.Context, tx *db.Tx, paymentIDs []string) error
 	return insertStale(ctx, tx, refunds)
 }
 
-// markRefundStale marks the rollup of a confirmed refund.
+// markRefundStale marks the rollup of a confirmed refund, or of a stored one that is not confirmed any more. The refund is
+// not saved yet.
 func markRefundStale(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	if r.ConfirmedAt.IsZero() {
-		return nil
+		return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, confirmed_at - confirmed_at % 900 FROM refunds
+			WHERE id = $1 AND confirmed_at IS NOT NULL ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`, r.ID)
 	}
 	return insertStale(ctx, tx, [][]any{{r.ID, RollupStart(r.ConfirmedAt).Unix()}})
 }

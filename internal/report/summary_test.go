@@ -138,6 +138,14 @@ func (b *books) refund(at time.Time, i int, amount uint64) {
 	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, r) })
 }
 
+// orphan makes a refund one that is not confirmed any more, because its transfer is a payment.
+func (b *books) orphan(i int) {
+	b.Helper()
+	r := &b.refunds[i]
+	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
+	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, *r) })
+}
+
 // sums adds up a request without rollups.
 func (b *books) sums(r report.Request) map[string]string {
 	type sum struct{ payments, refunds, gross, refunded uint64 }
@@ -235,7 +243,7 @@ func (b *books) advance(r *report.Rollups) {
 }
 
 // TestSummaryIsExact asks for days at random times, in several time zones, while payments are
-// confirmed, attributed late and refunded, and while rollups are made.
+// confirmed, attributed late and refunded, refunds turn out to be payments, and while rollups are made.
 func TestSummaryIsExact(t *testing.T) {
 	t.Parallel()
 	santiago, err := time.LoadLocation("America/Santiago") // clocks skip midnight on 2026-09-06 there
@@ -247,13 +255,13 @@ func TestSummaryIsExact(t *testing.T) {
 		b.reporter = r
 		b.now = time.Date(year, 9, rapid.IntRange(3, 6).Draw(r, "day"), 0, 0, 0, 0, time.UTC)
 		year++ // earlier checks no longer look at it
-		first, rollups := len(b.payments), b.rollups()
+		first, firstRefund, rollups := len(b.payments), len(b.refunds), b.rollups()
 		for range rapid.IntRange(1, 20).Draw(r, "steps") {
 			b.now = b.now.Add(time.Duration(rapid.IntRange(0, 30_000).Draw(r, "later")) * time.Second)
 			behind := time.Duration(rapid.SampledFrom([]int{0, 0, 600, 3600}).Draw(r, "behind")) * time.Second // the clock of the replica that confirms
 			amount, merchantID := rapid.Uint64Range(1, 9).Draw(r, "amount"), rapid.SampledFrom([]string{"acme", "globex", ""}).Draw(r, "merchant")
 			last := len(b.payments) - 1
-			switch kind := rapid.IntRange(0, 5).Draw(r, "kind"); {
+			switch kind := rapid.IntRange(0, 6).Draw(r, "kind"); {
 			case kind == 0 && last >= first:
 				b.refund(b.now.Add(-behind), rapid.IntRange(first, last).Draw(r, "refunded"), amount)
 			case kind == 1 && last >= first && merchantID != "":
@@ -262,6 +270,8 @@ func TestSummaryIsExact(t *testing.T) {
 				}
 			case kind == 2:
 				b.advance(rollups)
+			case kind == 3 && len(b.refunds) > firstRefund:
+				b.orphan(rapid.IntRange(firstRefund, len(b.refunds)-1).Draw(r, "orphaned"))
 			default:
 				b.pay(b.now.Add(-behind), merchantID, rapid.SampledFrom([]string{"base", "arc"}).Draw(r, "chain"), amount)
 			}
@@ -313,6 +323,10 @@ func TestRollups(t *testing.T) {
 		check("0 stale, through 2026-09-02 23:45:00")
 		b.now = b.now.Add(25 * time.Minute)
 		b.pay(b.now.Add(-time.Minute), "acme", "arc", 3)
+		b.advance(rollups)
+		check("0 stale, through 2026-09-03 00:15:00")
+		b.orphan(0)
+		check("1 stale, through 2026-09-03 00:15:00")
 		b.advance(rollups)
 		check("0 stale, through 2026-09-03 00:15:00")
 		if b.log.Len() > 0 {
