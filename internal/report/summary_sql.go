@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -40,6 +41,7 @@ func (f ReportFilter) index() string {
 type InvoicedAmount struct {
 	ChainKey, Currency string
 	Amount             invoice.Amount
+	createdAt          time.Time
 }
 
 // InvoicedAmounts returns the amounts of up to limit invoices in a state that were created at
@@ -49,8 +51,9 @@ func (q Reader) InvoicedAmounts(ctx context.Context, merchantID string, status i
 	first, end := db.Span{From: since}.Ids(invoice.PrefixInvoice)
 	ledger.InvoiceFilter{MerchantID: merchantID, Status: status}.ByState(list, first, end)
 	list.Many = true
-	return db.QueryAll(ctx, q, func(row db.Scanner) (a InvoicedAmount, err error) {
-		err = row.Scan(&a.ChainKey, &a.Currency, db.Amount(&a.Amount))
+	all, err := db.QueryAll(ctx, q, func(row db.Scanner) (a InvoicedAmount, err error) {
+		err = row.Scan(&a.ChainKey, &a.Currency, db.Amount(&a.Amount), db.Seconds(&a.createdAt))
 		return a, err
-	}, list.Text(q, "chain_key, currency, amount", ""), append(list.Args, limit)...)
+	}, list.Text(q, "chain_key, currency, amount, created_at", ""), append(list.Args, limit)...)
+	return slices.DeleteFunc(all, func(a InvoicedAmount) bool { return a.createdAt.Before(since) }), err
 }

@@ -429,6 +429,32 @@ func TestOverdueInvoiceThatMoves(t *testing.T) {
 	})
 }
 
+// TestInvoicedAmountsSince leaves out invoices that were created shortly before a time, which lists may read because of
+// their ids.
+func TestInvoicedAmountsSince(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		since := time.Date(2026, 9, 2, 0, 0, 0, 0, time.UTC)
+		var all []invoice.Invoice
+		for i, at := range []time.Time{since.Add(-30 * time.Second), since.Add(-time.Second), since, since.Add(time.Second)} {
+			inv := rowtest.Sample(invoice.FirstID(invoice.PrefixInvoice, at), "m")
+			inv.CreatedAt, inv.ExpiresAt, inv.Amount = at, at.Add(time.Hour), invoice.NewAmount(uint64(i+1))
+			all = append(all, inv)
+		}
+		rowtest.Insert(t, s, all...)
+		for _, merchant := range []string{"", "m"} {
+			got, err := report.NewReader(s).InvoicedAmounts(t.Context(), merchant, invoice.Open, since, 10)
+			expect.OK(t, err)
+			if len(got) != 2 || small(got[0].Amount) != 4 || small(got[1].Amount) != 3 {
+				t.Errorf("of %q: %+v", merchant, got)
+			}
+			if got, err := report.NewReader(s).InvoicedAmounts(t.Context(), merchant, invoice.Open, time.Unix(0, 0), 10); err != nil || len(got) != 4 {
+				t.Errorf("of %q at all times: %+v, %v", merchant, got, err)
+			}
+		}
+	})
+}
+
 // TestConfirmedWhileAddedUp adds up a period while a transaction that confirmed a payment in it is not committed.
 func TestConfirmedWhileAddedUp(t *testing.T) {
 	t.Parallel()
