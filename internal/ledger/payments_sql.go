@@ -258,6 +258,9 @@ func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint
 	if err := markConfirmed(ctx, tx, chainKey, number, at); err != nil {
 		return err
 	}
+	if err := markRefundedBefore(ctx, tx, chainKey, number); err != nil {
+		return err
+	}
 	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
 	args := []any{chainKey, int64(number), at.Unix()}
 	err := tx.Send(ctx, nil, "UPDATE payments SET status = CASE WHEN "+isHolding+" THEN 'held' ELSE 'confirmed' END, confirmed_at = CASE WHEN "+isHolding+

@@ -42,6 +42,15 @@ func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint6
 		chainKey, int64(number), RollupStart(at).Unix())
 }
 
+// markRefundedBefore marks the rollups of confirmed refunds of a chain's payments that are pending up to a block. A reorg
+// dropped such a payment, and its refund counts once it is confirmed.
+func markRefundedBefore(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
+	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT refunds.id, refunds.confirmed_at - refunds.confirmed_at % 900
+		FROM payments JOIN refunds ON refunds.payment_id = payments.id
+		WHERE payments.chain_key = $1 AND payments.block_number <= $2 AND payments.status = 'pending' AND payments.amount_refunded <> '0' AND refunds.confirmed_at IS NOT NULL
+		ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`, chainKey, int64(number))
+}
+
 // markRefundsStale marks the rollups of the confirmed refunds of payments.
 func markRefundsStale(ctx context.Context, tx *db.Tx, paymentIDs []string) error {
 	refunds, err := db.QueryIn(paymentIDs, func(chunk []any) ([][]any, error) {

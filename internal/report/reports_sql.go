@@ -60,9 +60,10 @@ func (q Reader) ReportedPayments(ctx context.Context, f ReportFilter) ([]Reporte
 		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.Next()), append(w.Args, f.Limit)...)
 }
 
-// ReportedRefunds returns confirmed refunds of payments that have an invoice.
+// ReportedRefunds returns confirmed refunds of confirmed payments that have an invoice.
 func (q Reader) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error) {
 	w := f.condition("refunds.confirmed_at", "refunds.id")
+	w.Conditions = append(w.Conditions, "payments.confirmed_at IS NOT NULL")
 	return db.QueryAll(ctx, q, ledger.ScanRefund, ledger.SelectRefundsBy(q.IndexedBy("refunds_by_confirmation"))+w.Text()[1:]+
 		fmt.Sprintf(" ORDER BY refunds.confirmed_at, refunds.id LIMIT $%d", w.Next()), append(w.Args, f.Limit)...)
 }

@@ -429,6 +429,50 @@ func TestOverdueInvoiceThatMoves(t *testing.T) {
 	})
 }
 
+// TestRefundOfAHeldPayment refunds a payment before it is confirmed: it is quarantined, or a reorg dropped it. The refund
+// counts once the payment does.
+func TestRefundOfAHeldPayment(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	for name, confirm := range map[string]func(ctx context.Context, tx *db.Tx, p ledger.PaymentRow) error{
+		"released": func(ctx context.Context, tx *db.Tx, p ledger.PaymentRow) error {
+			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
+		},
+		"mined again": func(ctx context.Context, tx *db.Tx, p ledger.PaymentRow) error {
+			return ledger.ConfirmThrough(ctx, tx, p.ChainKey, p.BlockNumber, p.ConfirmedAt)
+		},
+	} {
+		dbtest.Each(t, func(t *testing.T, s *db.DB) {
+			b := newBooks(t, s, begin.Add(48*time.Hour))
+			r := report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
+			p := b.pending(begin.Add(30*time.Hour), "acme", "base", 5)
+			b.refund(begin.Add(20*time.Hour), 0, 5)
+			b.write(func(ctx context.Context, tx *db.Tx) error {
+				return ledger.SaveRefundedSums(ctx, tx, map[string]invoice.Amount{p.ID: p.Amount})
+			})
+			for range 2 {
+				lines, err := report.Days(t.Context(), report.NewReader(s), r)
+				total, err2 := report.Total(t.Context(), report.NewReader(s), r)
+				settlement, err3 := report.Settlement(t.Context(), report.NewReader(s), r)
+				if err := errors.Join(err, err2, err3); err != nil || len(lines)+len(total)+len(settlement.Lines) != 0 {
+					t.Errorf("%s: before: %v, %v, %v, %v", name, lines, total, settlement.Lines, err)
+				}
+				b.advance(b.rollups())
+			}
+			b.write(func(ctx context.Context, tx *db.Tx) error { return confirm(ctx, tx, p) })
+			b.want(r)
+			b.advance(b.rollups())
+			b.want(r)
+			if settlement, err := report.Settlement(t.Context(), report.NewReader(s), r); err != nil || len(settlement.Lines) != 1 || settlement.Lines[0].Refunds != 1 || settlement.Lines[0].Net.Sign() != 0 {
+				t.Errorf("%s: %v, %v", name, settlement.Lines, err)
+			}
+			if b.log.Len() > 0 {
+				t.Errorf("%s: a check found differences: %s", name, b.log.String())
+			}
+		})
+	}
+}
+
 // TestInvoicedAmountsSince leaves out invoices that were created shortly before a time, which lists may read because of
 // their ids.
 func TestInvoicedAmountsSince(t *testing.T) {
