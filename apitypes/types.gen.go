@@ -3320,7 +3320,7 @@ type Statement struct {
 	To       Time   `json:"to"`
 	Timezone string `json:"timezone"`
 
-	// Preliminary Present while the month is not over.
+	// Preliminary Present until ten minutes after the month, because confirmations of its last seconds may still be written.
 	Preliminary bool            `json:"preliminary,omitempty"`
 	Lines       []StatementLine `json:"lines"`
 

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// rollupDelay is how old a period must be to be added up. If a replica with a slow clock later
+	// RollupDelay is how old a period must be to be added up. If a replica with a slow clock later
 	// confirms a payment in an older period, that period is added up again; the delay makes that rare.
-	rollupDelay = 10 * time.Minute
+	RollupDelay = 10 * time.Minute
 	// rollupPage is how many payments or refunds are read in one statement, and about how many one
 	// transaction adds up.
 	rollupPage = 2000
@@ -78,7 +78,7 @@ type advance struct {
 }
 
 func (r *Rollups) advance(ctx context.Context, tx *db.Tx) (advance, error) {
-	closed := ledger.RollupStart(r.now().Add(-rollupDelay))
+	closed := ledger.RollupStart(r.now().Add(-RollupDelay))
 	through, err := lockRollups(ctx, tx, closed)
 	if err != nil {
 		return advance{}, fmt.Errorf("lock rollups: %w", err)

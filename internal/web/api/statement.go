@@ -37,7 +37,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := Statement(request, month, made)
-	answer.Preliminary = a.conf.Now().Before(request.To)
+	answer.Preliminary = a.conf.Now().Before(request.To.Add(report.RollupDelay))
 	if rows != nil {
 		return writeTable(w, r, format, tableName("statement", table, month), rows(answer))
 	}

@@ -220,7 +220,7 @@ func TestStatement(t *testing.T) {
 	w.payment("777") // of no invoice
 
 	month := w.now().UTC().Format("2006-01")
-	page := maria.get("/dashboard/statement").want(t, http.StatusOK, "acme", "not over", "Invoiced 10.90 USDC", "Canceled (void) 2.00 USDC",
+	page := maria.get("/dashboard/statement").want(t, http.StatusOK, "acme", "not closed yet", "Invoiced 10.90 USDC", "Canceled (void) 2.00 USDC",
 		"Owed after 4.00 USDC", "Received (1)", "Month before")
 	if !strings.Contains(page.body, `title="10.900001"`) {
 		t.Error("the exact sum is no title")
@@ -255,6 +255,15 @@ func TestStatement(t *testing.T) {
 	}
 	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
 	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was found")
+
+	for _, minutes := range []int{5, 11} { // another replica may still commit confirmations of the month's last seconds
+		w.forward(time.Unix(answer.Statement.To, 0).Add(time.Duration(minutes) * time.Minute).Sub(w.now()))
+		var closed apitypes.StatementResponse
+		maria.api("GET", "/api/reports/statement?month="+month, nil, &closed)
+		if closed.Statement.Preliminary != (minutes < 10) {
+			t.Errorf("%d minutes after the month, preliminary is %t", minutes, closed.Statement.Preliminary)
+		}
+	}
 }
 
 // TestStatementFees shows each merchant its share of a transaction for several.
