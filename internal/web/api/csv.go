@@ -157,7 +157,7 @@ func (e *export[T]) run(ctx context.Context) error {
 func (e *export[T]) append(rows [][]string) error {
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = harmless(cell)
+			row[i] = e.format.harmless(cell)
 		}
 		e.format.localize(e.listing.table.columns, row)
 		if err := e.csv.Write(row); err != nil {
@@ -207,15 +207,20 @@ func (e *export[T]) send(last bool) error {
 
 // harmless returns a cell in which no spreadsheet finds a formula. If the list separator is a
 // semicolon, a spreadsheet splits lines there and at line breaks, even inside quotes; importers may
-// split at tabs. So every part that begins like a formula gets an apostrophe before it, and so does a
+// split at tabs. If it is a comma, a spreadsheet splits a file with semicolons at commas, which are not
+// in quotes there. So every part that begins like a formula gets an apostrophe before it, and so does a
 // cell that begins with a tab or a line break.
-func harmless(cell string) string {
+func (f csvFormat) harmless(cell string) string {
+	ends := ";\t\r\n"
+	if f.semicolon {
+		ends += ","
+	}
 	var b strings.Builder
 	if strings.IndexAny(cell, "\t\r\n") == 0 {
 		b.WriteByte('\'')
 	}
 	for cell != "" {
-		end := strings.IndexAny(cell, ";\t\r\n") + 1
+		end := strings.IndexAny(cell, ends) + 1
 		if end == 0 {
 			end = len(cell)
 		}

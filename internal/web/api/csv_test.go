@@ -237,6 +237,22 @@ func TestFormulasAreEscaped(t *testing.T) {
 	}
 }
 
+// TestFormulasBehindCommas reads files with semicolons as a spreadsheet does that divides cells at commas. The cells that
+// would be quoted in a file with commas are not.
+func TestFormulasBehindCommas(t *testing.T) {
+	b := &backend{invoices: []invoice.Invoice{{
+		ID: invoiceID(1), MerchantID: "acme", ChainKey: "base", Currency: "USDC", Terms: invoice.Terms{Amount: invoice.NewAmount(1)},
+		Details: invoice.Details{Description: "Tea,=cmd|' /C calc'!A0,x", Reference: "a, @b"}, CreatedAt: invoice.Unix(now),
+	}}}
+	reader := csv.NewReader(do(newAPI(t, b), "GET", "/api/invoices?separator=semicolon", "", "Accept", "text/csv").Body)
+	reader.FieldsPerRecord, reader.LazyQuotes = -1, true
+	records, err := reader.ReadAll()
+	expect.OK(t, err)
+	if cells := slices.Concat(records...); !slices.Contains(cells, "'=cmd|' /C calc'!A0") || slices.ContainsFunc(cells, func(cell string) bool { return api.Harmless(cell) != cell }) {
+		t.Errorf("the cells are %q", cells)
+	}
+}
+
 // TestAccept asks for lists with headers Accept.
 func TestAccept(t *testing.T) {
 	h := newAPI(t, newListBackend(1))

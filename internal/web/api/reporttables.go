@@ -126,7 +126,7 @@ func writeTable(w http.ResponseWriter, r *http.Request, format csvFormat, name s
 		}
 		// Only texts can be formulas: a number may begin with a minus sign.
 		for i := range row[:min(3, len(row))] {
-			row[i] = harmless(row[i])
+			row[i] = format.harmless(row[i])
 		}
 		if err := c.Write(row); err != nil {
 			return err

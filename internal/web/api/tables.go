@@ -35,7 +35,7 @@ func (a *API) invoiceTable() *table[invoice.Invoice] {
 }
 
 // metadataCell returns metadata as a JSON object in the order of the keys, or "". It escapes
-// semicolons, so that harmless does not change the cell.
+// semicolons, so that harmless does not change the cell of a file with commas.
 func metadataCell(pairs map[string]string) string {
 	if len(pairs) == 0 {
 		return ""
