@@ -40,8 +40,8 @@ var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPaddi
 func Text(b []byte) string { return crockford.EncodeToString(b) }
 
 // IDs makes identifiers that sort by the time they were made: a prefix and a UUIDv7 (RFC 9562). The 12 bits after the
-// milliseconds hold a fraction of the millisecond (the RFC's method 3). The identifiers of one IDs value never repeat
-// and never go backwards, even when the clock does. It is safe for concurrent use.
+// milliseconds hold a fraction of the millisecond (the RFC's method 3). The identifiers of one IDs value never repeat.
+// They do not go backwards when the clock goes back by up to idLead. It is safe for concurrent use.
 type IDs struct {
 	now  func() time.Time
 	rand io.Reader
@@ -49,6 +49,10 @@ type IDs struct {
 	mu   sync.Mutex
 	last uint64 // newest time handed out, in 60 bits
 }
+
+// idLead is how far identifiers may be ahead of the clock. After it went back further, they follow it, because lists and
+// statements find an object by the time in its id, which they take for at most a minute from its creation.
+const idLead = 30 * time.Second
 
 // NewIDs returns a maker of identifiers from a clock and a source of
 // randomness.
@@ -78,13 +82,16 @@ func FirstID(prefix string, at time.Time) string {
 	return prefix + crockford.EncodeToString(u[:])
 }
 
-// tick returns milliseconds and 1/4096ths of them, larger than any before.
+// tick returns milliseconds and 1/4096ths of them, larger than any before, unless the clock went back by more than idLead.
 func (g *IDs) tick() uint64 {
 	n := g.now()
 	sub := uint64(n.Nanosecond()%1e6) << 12 / 1e6
 	t := uint64(n.UnixMilli())<<12 | sub
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.last > t+uint64(idLead.Milliseconds())<<12 {
+		g.last = t
+	}
 	g.last = max(t, g.last+1)
 	return g.last
 }

@@ -88,7 +88,7 @@ func TestIDsSortAndNeverRepeat(t *testing.T) {
 		case i%7 == 0:
 			now = now.Add(300 * time.Nanosecond)
 		case i == 5000:
-			now = start.Add(-time.Hour)
+			now = start.Add(-20 * time.Second)
 		case i == 15_000:
 			now = start.Add(time.Hour)
 		}
@@ -100,6 +100,27 @@ func TestIDsSortAndNeverRepeat(t *testing.T) {
 		}
 	}
 	decodeID(t, "x_", made[len(made)-1])
+}
+
+// TestIDsFollowTheClock sets the clock far back. The identifiers stay near it, so that lists find new objects by them.
+func TestIDsFollowTheClock(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_700_000_000_000)
+	ids := invoice.NewIDs(func() time.Time { return now }, zeros{})
+	last := ids.New("x_")
+	for _, back := range []time.Duration{30 * time.Second, 31 * time.Second, 2 * time.Hour, 40 * 24 * time.Hour} {
+		now = now.Add(-back)
+		for range 3 {
+			id := ids.New("x_")
+			if id < invoice.FirstID("x_", now) || id >= invoice.FirstID("x_", now.Add(time.Minute)) {
+				t.Errorf("set back by %s: %s is not within a minute of the clock", back, id)
+			}
+			if forward := id > last; forward != (back == 30*time.Second) && last >= invoice.FirstID("x_", now.Add(time.Minute)) {
+				t.Errorf("set back by %s: %s follows %s", back, id, last)
+			}
+			last = id
+		}
+	}
 }
 
 type zeros struct{}
