@@ -72,14 +72,18 @@ func withAddress(known []invoice.Address, a invoice.Address) []invoice.Address {
 }
 
 // Configure returns the chains of a configuration. It adds the tokens that the configuration no longer
-// names but that are still read.
+// names: those that are still read, and the retired ones.
 func (r RememberedChains) Configure(chains []Chain) []Chain {
 	all := slices.Clone(chains)
 	for i := range all {
 		known, _ := r.Chain(all[i].Key)
-		all[i].Former = nil
+		all[i].Former, all[i].Retired = nil, nil
 		for _, t := range known.Tokens {
-			if _, ok := all[i].TokenAt(t.Address); !ok && !t.Retired() {
+			switch _, ok := all[i].TokenAt(t.Address); {
+			case ok:
+			case t.Retired():
+				all[i].Retired = append(all[i].Retired, t.Token)
+			default:
 				t.Movements = movements(all[i].ID, t.Address)
 				all[i].Former = append(all[i].Former, t.Token)
 			}

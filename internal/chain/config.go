@@ -21,6 +21,7 @@ type Chain struct {
 	Finality   Finality
 	Tokens     []Token
 	Former     []Token         // earlier tokens of the configuration; they take no new invoices
+	Retired    []Token         // earlier tokens that are not read any more; recorded amounts are shown in them
 	Registry   invoice.Address // zero if no registry is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
 	Explorer   string          // base URL of the block explorer that pages link to; empty without one
@@ -133,9 +134,9 @@ func findToken(wanted func(Token) bool, lists ...[]Token) (Token, bool) {
 	return Token{}, false
 }
 
-// TokenNamed returns a token for a currency, to show amounts in it: the configured one, or else a former one.
+// TokenNamed returns a token for a currency, to show amounts in it: the configured one, or else a former or a retired one.
 func (c Chain) TokenNamed(currency string) (Token, bool) {
-	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens, c.Former)
+	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens, c.Former, c.Retired)
 }
 
 // TokenAt returns the chain's token at a contract address, and whether there is one. It may be a former one.

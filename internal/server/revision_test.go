@@ -293,6 +293,9 @@ func TestRetiredTokenReturns(t *testing.T) {
 	store := dbtest.Open(t, database)
 	expect.OK(t, ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()))
 	third := start(usdc)
+	if a := ask(t, http.MethodGet, fmt.Sprint(third.url, "/api/reports/summary?from=", time.Now().Add(-24*time.Hour).Unix()), ""); !strings.Contains(a.body, `"currency":"EURC","decimals":6`) {
+		t.Errorf("the decimals of a retired token are not known: %s", a.body)
+	}
 	pay("unseen", address)
 	head := blocks.Head().Number
 	await(t, third.url, "the payment's block", func(_ int, h health) bool { return h.Chains[0].Indexed == head })
