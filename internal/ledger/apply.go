@@ -171,16 +171,16 @@ func (ch *Changes) screenAgain(was invoice.Payment, p *invoice.Payment) {
 	if ch.chain.screens && !was.SameMovement(p.Transfer) {
 		p.Screening, p.ScreeningReason, p.ScreeningSince = invoice.ScreeningWaiting, "", ch.chain.scheduled
 	}
-	if p.Status, p.ConfirmedAt = ch.status(); ch.chain.final && p.Screening.Holds() {
+	if p.Status, p.ConfirmedAt = ch.status(p.Position); ch.chain.final && p.Screening.Holds() {
 		p.Status, p.ConfirmedAt = invoice.Held, time.Time{}
 	}
 }
 
 // status returns the state of a transfer that is observed now, and when it was
 // confirmed.
-func (ch *Changes) status() (invoice.PaymentStatus, time.Time) {
+func (ch *Changes) status(p invoice.Position) (invoice.PaymentStatus, time.Time) {
 	if ch.chain.final {
-		return invoice.Confirmed, ch.chain.now
+		return invoice.Confirmed, ch.chain.confirmedAt(p)
 	}
 	return invoice.Pending, time.Time{}
 }

@@ -78,7 +78,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	if err != nil {
 		return err
 	}
-	if err := ConfirmThrough(ctx, tx, chainKey, through, scope.now); err != nil {
+	if err := ConfirmThrough(ctx, tx, chainKey, through, scope.now, scope.recovery); err != nil {
 		return err
 	}
 	final := make([]invoice.Payment, len(payments))
@@ -105,7 +105,7 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 			ch.setPayment(p)
 			continue
 		}
-		p.ConfirmedAt = ch.chain.now
+		p.ConfirmedAt = ch.chain.confirmedAt(p.Position)
 		ch.setPayment(p)
 		ch.confirmed = append(ch.confirmed, p.Payment)
 		// The invoice of a payment of which something was refunded was paid in the lost past if its payments were
@@ -115,7 +115,7 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 		}
 	}
 	for _, r := range refunds {
-		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.now
+		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.confirmedAt(r.Position)
 		ch.setRefund(r)
 		if r.Attributed() {
 			ch.refunded = append(ch.refunded, r)

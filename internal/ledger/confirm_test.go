@@ -3,13 +3,18 @@ package ledger_test
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -331,6 +336,52 @@ func TestFalseEvidenceIsReplaced(t *testing.T) {
 				if got.Status != want || got.Sums.InTime != recounted.Sums.InTime || got.Sums.Payments != recounted.Sums.Payments {
 					t.Errorf("%s: %s is %s with %+v, want %s with %+v", name, inv, got.Status, got.Sums, want, recounted.Sums)
 				}
+			}
+		}
+	})
+}
+
+// TestConfirmedInRecovery reads blocks again, a month later, that a backup had not read. What is final in them has the times
+// of the blocks, in which it was confirmed before, and their periods are added up again.
+func TestConfirmedInRecovery(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		const month = 31 * 24 * 3600
+		inv, other := w.create(), w.create(amount(700_000))
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		w.seconds.Add(month)
+		rollups := report.NewRollups(w.db.store, func() time.Time { return at(w.seconds.Load()) }, slog.New(slog.DiscardHandler))
+		for more := true; more; {
+			more = expect.Must(rollups.Advance(t.Context()))
+		}
+		paid, filled := w.pay(inv.TransferAmount), w.pay(other.TransferAmount)
+		w.mine(start+10, paid)
+		back := w.back(inv.TransferAmount)
+		w.mine(start+1200, back)
+		unread := w.next(start+2400, filled)
+		w.observe(ledger.Block{Header: unread.Header})
+		early := w.pay(invoice.NewAmount(333))
+		w.mine(start+month+5, early) // by a chain with a clock that is ahead
+		w.final()
+		w.blocks[len(w.blocks)-2] = unread
+		w.rescan()
+		w.read()
+		_, refund := w.storedRefund(back)
+		for name, times := range map[string][2]time.Time{
+			"payment": {w.payment(paid).ConfirmedAt, at(start + 10)}, "refund": {refund.ConfirmedAt, at(start + 1200)},
+			"payment in a final block": {w.payment(filled).ConfirmedAt, at(start + 2400)}, "payment of the future": {w.payment(early).ConfirmedAt, at(start + month)},
+		} {
+			if !times[0].Equal(times[1]) {
+				t.Errorf("the %s was confirmed at %s, want %s", name, times[0], times[1])
+			}
+		}
+		var stale []time.Time
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) (err error) {
+			stale, err = report.TakeStaleRollups(t.Context(), tx, 10)
+			return err
+		}))
+		for _, second := range []int64{10, 1200, 2400} {
+			if !slices.ContainsFunc(stale, ledger.RollupStart(at(start+second)).Equal) {
+				t.Errorf("stale are %v, want the period of %s", stale, at(start+second))
 			}
 		}
 	})

@@ -107,6 +107,6 @@ func (ch *Changes) storeSweep(e *entry) {
 	}
 	ch.effects.moved = ch.effects.moved || s.Status == invoice.Pending && s.BlockHash != e.BlockHash
 	s.Transfer, s.InvoiceID = e.Transfer, e.sweepOf
-	s.Status, s.ConfirmedAt = ch.status()
+	s.Status, s.ConfirmedAt = ch.status(e.Position)
 	ch.effects.sweeps = append(ch.effects.sweeps, s)
 }

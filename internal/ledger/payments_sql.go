@@ -250,25 +250,34 @@ func OrphanedPayments(ctx context.Context, q db.Querier, chainKey string, from, 
 }
 
 // ConfirmThrough confirms the chain's pending payments, refunds and sweeps in blocks up
-// to a number, at a time. Payments whose screening has not ended become held.
-func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time) error {
+// to a number, at a time, or during a recovery at the times of their blocks. Payments whose screening has not ended become
+// held.
+func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time, recovery bool) error {
 	if err := recordStatuses(ctx, tx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
 		return err
 	}
-	if err := markConfirmed(ctx, tx, chainKey, number, at); err != nil {
+	if err := markConfirmed(ctx, tx, chainKey, number, at, recovery); err != nil {
 		return err
 	}
 	if err := markRefundedBefore(ctx, tx, chainKey, number); err != nil {
 		return err
 	}
 	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
-	args := []any{chainKey, int64(number), at.Unix()}
+	args, confirmed := []any{chainKey, int64(number), at.Unix()}, confirmedAt(recovery)
 	err := tx.Send(ctx, nil, "UPDATE payments SET status = CASE WHEN "+isHolding+" THEN 'held' ELSE 'confirmed' END, confirmed_at = CASE WHEN "+isHolding+
-		" THEN NULL ELSE CAST($3 AS BIGINT) END"+pending, args...)
+		" THEN NULL ELSE "+confirmed+" END"+pending, args...)
 	for _, table := range []string{"refunds", "sweeps"} {
-		err = cmp.Or(err, tx.Send(ctx, nil, "UPDATE "+table+" SET status = 'confirmed', confirmed_at = $3"+pending, args...))
+		err = cmp.Or(err, tx.Send(ctx, nil, "UPDATE "+table+" SET status = 'confirmed', confirmed_at = "+confirmed+pending, args...))
 	}
 	return err
+}
+
+// confirmedAt is chainScope.confirmedAt in SQL, where $3 is the time.
+func confirmedAt(recovery bool) string {
+	if recovery {
+		return "CASE WHEN block_time < CAST($3 AS BIGINT) THEN block_time ELSE CAST($3 AS BIGINT) END"
+	}
+	return "CAST($3 AS BIGINT)"
 }
 
 // isHolding is the condition of Screening.Holds.

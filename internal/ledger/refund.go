@@ -57,9 +57,9 @@ func (ch *Changes) storeRefund(e *entry) {
 		return
 	}
 	r.Transfer = e.Transfer
-	r.Status, r.ConfirmedAt = ch.status()
+	r.Status, r.ConfirmedAt = ch.status(e.Position)
 	if e.BlockNumber <= ch.chain.finalized { // its attribution was deferred
-		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.now
+		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.confirmedAt(e.Position)
 	}
 	r = matched(r, m)
 	if r.Status == invoice.Confirmed && r.Attributed() {

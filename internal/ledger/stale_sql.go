@@ -29,17 +29,19 @@ func markStale(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 }
 
 // markConfirmed marks the rollup of the payments and refunds of a chain that are pending up to a block
-// and are about to be confirmed at a time, if it was added up already. The clock that gave the time
+// and are about to be confirmed as ConfirmThrough does, if it was added up already. The clock that gave the time
 // may be behind the clock of the rollups. The cursor of the chain must be locked.
-func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time) error {
+func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time, recovery bool) error {
 	through, err := NewReader(tx).RollupsThrough(ctx)
-	if err != nil || !at.Before(through) {
+	if err != nil || !recovery && !at.Before(through) {
 		return err
 	}
+	quarter := "(" + confirmedAt(recovery) + ")"
+	quarter += " - " + quarter + " % 900"
 	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
-	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, CAST($3 AS BIGINT) FROM payments`+pending+` AND invoice_id IS NOT NULL
-		UNION ALL SELECT id, CAST($3 AS BIGINT) FROM refunds`+pending+` ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`,
-		chainKey, int64(number), RollupStart(at).Unix())
+	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, `+quarter+` FROM payments`+pending+` AND invoice_id IS NOT NULL
+		UNION ALL SELECT id, `+quarter+` FROM refunds`+pending+` ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`,
+		chainKey, int64(number), at.Unix())
 }
 
 // markRefundedBefore marks the rollups of confirmed refunds of a chain's payments that are pending up to a block. A reorg

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -33,6 +34,15 @@ type chainScope struct {
 // isAboveUnread reports whether a position is above blocks that were never read.
 func (c chainScope) isAboveUnread(p invoice.Position) bool {
 	return c.unread != nil && p.BlockNumber > *c.unread
+}
+
+// confirmedAt returns when a transfer was confirmed that is final now. A recovery reads what was confirmed after the backup
+// was made; the time of its block is nearer to that than the present.
+func (c chainScope) confirmedAt(p invoice.Position) time.Time {
+	if c.recovery {
+		return clock.Earlier(c.now, p.BlockTime)
+	}
+	return c.now
 }
 
 // scope returns what decisions about a chain have in common.

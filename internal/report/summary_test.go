@@ -96,7 +96,7 @@ func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
 	b.Helper()
 	p := b.pending(at, merchantID, chainKey, amount)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		return ledger.ConfirmThrough(ctx, tx, chainKey, p.BlockNumber, at)
+		return ledger.ConfirmThrough(ctx, tx, chainKey, p.BlockNumber, at, false)
 	})
 }
 
@@ -439,7 +439,7 @@ func TestRefundOfAHeldPayment(t *testing.T) {
 			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 		},
 		"mined again": func(ctx context.Context, tx *db.Tx, p ledger.PaymentRow) error {
-			return ledger.ConfirmThrough(ctx, tx, p.ChainKey, p.BlockNumber, p.ConfirmedAt)
+			return ledger.ConfirmThrough(ctx, tx, p.ChainKey, p.BlockNumber, p.ConfirmedAt, false)
 		},
 	} {
 		dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -514,7 +514,7 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 		if _, err := ledger.LockCursor(ctx, tx, "base"); err != nil {
 			return err
 		}
-		if err := ledger.ConfirmThrough(ctx, tx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
+		if err := ledger.ConfirmThrough(ctx, tx, "base", p.BlockNumber, p.ConfirmedAt, false); err != nil {
 			return err
 		}
 		if err := tx.Flush(ctx); err != nil {

@@ -452,7 +452,8 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		inv := invoice.Invoice{ID: "inv_3", DepositAddress: invoice.Address{0xda}}
 		run("add to deposits")(ledger.AddToDeposits(ctx, write, []invoice.Payment{rowtest.DepositPayment(inv).Payment}, []invoice.Sweep{rowtest.DepositSweep(inv, 91, 60)}))
 		run("paid back")(ledger.SaveRefundedSums(ctx, write, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)}))
-		run("confirm")(ledger.ConfirmThrough(ctx, write, "base", 5, rowtest.At(1000)))
+		run("confirm")(ledger.ConfirmThrough(ctx, write, "base", 5, rowtest.At(1000), false))
+		run("confirm in a recovery")(ledger.ConfirmThrough(ctx, write, "base", 5, rowtest.At(1000), true))
 		run("save refund")(ledger.SaveRefund(ctx, write, rowtest.RefundOf(rowtest.SamplePayment(1))))
 		run("refund invoices")(ledger.SetRefundInvoices(ctx, write, []string{"pay_1"}))
 		run("expire refunds")(ledger.ExpireRefunds(ctx, write, "base", rowtest.At(1000), 10))
