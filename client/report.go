@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// reportTime is how long the service may take to make a report.
-const reportTime = time.Minute
+// reportTime is how long the service may take to make a report: two minutes, and 15 s around them.
+const reportTime = 135 * time.Second
 
 // ReportFilter selects the contents of a settlement report. From and To are required, as Unix seconds or dates in the
 // time zone; To is not part of the period.

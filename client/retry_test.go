@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/web/api"
 )
 
 // outcome is the outcome of a request: an error or a response.
@@ -246,6 +247,21 @@ func TestTimeouts(t *testing.T) {
 		start = time.Now()
 		if _, err := c.Invoice(ctx, "inv_1"); !errors.Is(err, context.Canceled) || !errors.Is(err, errNoListener) || time.Since(start) != time.Millisecond {
 			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+// TestSlowReport has a service that takes as long for a report as it may.
+func TestSlowReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := &slow{kind: "application/json", parts: []part{{api.ReportTimeout, `{"report": {}, "statement": {}}`}}}
+		c := expect.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: late})))
+		_, err := c.SettlementReport(t.Context(), client.ReportFilter{From: "2026-11-01", To: "2026-12-01"})
+		expect.OK(t, err)
+		_, err = c.Statement(t.Context(), "acme", "2026-11", "")
+		expect.OK(t, err)
+		if late.requests != 2 {
+			t.Errorf("%d requests were sent", late.requests)
 		}
 	})
 }

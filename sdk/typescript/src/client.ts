@@ -32,7 +32,7 @@ import type {
   paths,
 } from "./openapi.js";
 import { TimeoutError } from "./callerrors.js";
-import { again, patient } from "./connection.js";
+import { again, patient, report } from "./connection.js";
 import { Events } from "./events.js";
 import { exported } from "./export.js";
 import { pages, type List } from "./pages.js";
@@ -307,13 +307,13 @@ export class Quittance extends Events {
     query: paths["/api/reports/settlement"]["get"]["parameters"]["query"],
     options: CallOptions = {},
   ): Promise<SettlementReport> {
-    const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, ...this.given(options, patient) });
+    const { data } = await this.http.GET("/api/reports/settlement", { params: { query }, ...this.given(options, report) });
     return data!.report;
   }
 
   /** Returns the account of a merchant's month. */
   async getStatement(query: paths["/api/reports/statement"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Statement> {
-    const { data } = await this.http.GET("/api/reports/statement", { params: { query }, ...this.given(options, patient) });
+    const { data } = await this.http.GET("/api/reports/statement", { params: { query }, ...this.given(options, report) });
     return data!.statement;
   }
 

@@ -36,6 +36,8 @@ interface CallKind {
 export const again: CallKind = { idempotent: true };
 /** Calls that the service may receive twice, and that take up to a minute. */
 export const patient: CallKind = { idempotent: true, waitMs: 60_000 };
+/** Calls for a report, which the service makes for up to two minutes. */
+export const report: CallKind = { idempotent: true, waitMs: 135_000 };
 
 /** The connection of a client to its service. */
 export class Connection {

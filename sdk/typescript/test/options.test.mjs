@@ -179,6 +179,21 @@ test("the timeouts of an export hold until its first byte", async (t) => {
   await assert.rejects(silent, (error) => error instanceof TimeoutError && /nothing was received for 120000 ms/.test(error.message));
 });
 
+test("a report takes as long as the service may make it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let answer;
+  const late = () => new Promise((resolve) => (answer = () => resolve(Response.json({ report: {}, statement: {} }))));
+  const { quittance } = client([late, late]);
+  for (const report of [() => quittance.getSettlementReport({ from: "2026-11-01", to: "2026-12-01" }), () => quittance.getStatement({ month: "2026-11" })]) {
+    answer = undefined;
+    const made = report();
+    while (!answer) await new Promise(setImmediate);
+    t.mock.timers.tick(120_000);
+    answer();
+    await made;
+  }
+});
+
 test("headers that cannot be sent are errors of this package", async () => {
   for (const options of [{ headers: { "bad name": "x" } }, { headers: { a: "qk_2\n3" } }, { version: "a\nb" }]) {
     await assert.rejects(client([]).quittance.getInvoice("inv_1", options), (error) => error instanceof InvalidArgumentError && !error.message.includes("qk_2"));
