@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -33,6 +34,19 @@ func (ix *Indexer) newAddressCache() *addressCache {
 		},
 		known: map[invoice.Address]bool{},
 	}
+}
+
+// lostDeposits returns which of the accounts are deposit addresses of lost invoices.
+func (ix *Indexer) lostDeposits(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+	lost := map[invoice.Address]bool{}
+	for some := range slices.Chunk(accounts, maxLookup) {
+		found, err := ix.cfg.Ledger.LostDeposits(ctx, ix.cfg.Chain.Key, some)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(lost, found)
+	}
+	return lost, nil
 }
 
 // watched returns the accounts that are settlement addresses.

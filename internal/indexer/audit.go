@@ -255,13 +255,24 @@ func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error 
 	if err != nil || len(watched) == 0 {
 		return err
 	}
+	var moved []movement // to our addresses
+	var of []types.Log
+	var senders []invoice.Address
+	for i := range logs {
+		if m, ok := ix.decoder.movement(&logs[i]); ok && !m.amount.IsZero() && watched[m.to] {
+			moved, of, senders = append(moved, m), append(of, logs[i]), append(senders, m.from)
+		}
+	}
+	lost, err := ix.lostDeposits(ctx, senders)
+	if err != nil {
+		return err
+	}
 	blocks := map[invoice.Hash]uint64{}
 	var txs []invoice.Hash
-	for i := range logs {
-		m, ok := ix.decoder.movement(&logs[i])
-		tx := invoice.Hash(logs[i].TxHash)
-		if _, seen := blocks[tx]; ok && !seen && !m.amount.IsZero() && watched[m.to] {
-			blocks[tx] = logs[i].BlockNumber
+	for i, m := range moved {
+		tx := invoice.Hash(of[i].TxHash)
+		if _, seen := blocks[tx]; !seen && !lost[m.from] {
+			blocks[tx] = of[i].BlockNumber
 			txs = append(txs, tx)
 		}
 	}

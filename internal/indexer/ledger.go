@@ -29,6 +29,9 @@ type Ledger interface {
 	Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error)
 	// Watched returns which of the accounts are settlement addresses.
 	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
+	// LostDeposits returns which of the accounts are deposit addresses of lost invoices. Transfers from these are not
+	// recorded.
+	LostDeposits(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
 	// Observe records blocks on top of the newest indexed one. The parent of the first must be that block; otherwise
 	// the error is ledger.ErrCursorMoved. Between the other blocks there may be gaps of blocks without events of
 	// interest.

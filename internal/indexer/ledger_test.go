@@ -21,8 +21,9 @@ type record struct {
 // memory is a Ledger that keeps the contract of the real one, and records every breach of it by the indexer.
 type memory struct {
 	settlement map[invoice.Address]bool
-	first      time.Time         // when the first invoice was created; zero without one
-	registries []invoice.Address // former registries
+	lost       map[invoice.Address]bool // deposit addresses of lost invoices
+	first      time.Time                // when the first invoice was created; zero without one
+	registries []invoice.Address        // former registries
 
 	mu       sync.Mutex
 	cursor   ledger.Progress
@@ -133,6 +134,14 @@ func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address
 	return watched, nil
 }
 
+func (m *memory) LostDeposits(_ context.Context, _ string, accounts []invoice.Address) (map[invoice.Address]bool, error) {
+	lost := map[invoice.Address]bool{}
+	for _, a := range accounts {
+		lost[a] = m.lost[a]
+	}
+	return lost, nil
+}
+
 func (m *memory) Observe(_ context.Context, _ string, blocks []ledger.Block) error {
 	return m.change(func() error {
 		for i, b := range blocks {
@@ -150,7 +159,9 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []ledger.Block) err
 				if t.BlockHash != b.Hash || t.BlockNumber != b.Number {
 					return m.breach("transfer %s of block %d is observed in block %d", id, t.BlockNumber, b.Number)
 				}
-				m.records[id] = record{t, invoice.Pending}
+				if !m.lost[t.From] {
+					m.records[id] = record{t, invoice.Pending}
+				}
 			}
 			for _, e := range b.Registry {
 				e.TxHash = invoice.Hash{} // no test expects it

@@ -235,13 +235,13 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 	for _, t := range recorded {
 		known[place{t.TxHash, t.Ordinal}] = true
 	}
-	unknown := map[common.Hash][]invoice.Address{}
-	var receivers []invoice.Address
+	unknown := map[common.Hash][]movement{}
+	var senders, receivers []invoice.Address
 	for hash, r := range receipts {
 		for _, l := range ix.decoder.locate(r.Logs) {
 			if !known[place{invoice.Hash(hash), l.ordinal}] && !l.amount.IsZero() {
-				unknown[hash] = append(unknown[hash], l.to)
-				receivers = append(receivers, l.to)
+				unknown[hash] = append(unknown[hash], l.movement)
+				senders, receivers = append(senders, l.from), append(receivers, l.to)
 			}
 		}
 	}
@@ -252,8 +252,12 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 	if err != nil {
 		return err
 	}
-	for hash, to := range unknown {
-		if !slices.ContainsFunc(to, func(a invoice.Address) bool { return watched[a] }) {
+	lost, err := ix.lostDeposits(ctx, senders)
+	if err != nil {
+		return err
+	}
+	for hash, moved := range unknown {
+		if !slices.ContainsFunc(moved, func(m movement) bool { return watched[m.to] && !lost[m.from] }) {
 			continue
 		}
 		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), ledger.UnreadReceipt)

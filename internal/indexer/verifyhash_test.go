@@ -441,6 +441,28 @@ func TestQuorumOnLateAddress(t *testing.T) {
 	}
 }
 
+// TestSweepOfLostDeposit sweeps the deposit address of a lost invoice, which is not recorded: the block becomes final, and
+// its transaction is not taken for one that was left out, also if it holds a payment.
+func TestSweepOfLostDeposit(t *testing.T) {
+	for quorum := range 3 {
+		f := newFixture(t, nil)
+		f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = quorum })
+		f.ledger.settlement[bob], f.ledger.lost = true, map[invoice.Address]bool{bob: true}
+		f.catchUp(t)
+		sweep := chaintest.Transfer(token, bob, merchant, five)
+		f.chain.Mine(chaintest.NewTx(sweep), chaintest.NewTx(pays(alice, 1), sweep))
+		f.chain.MineEmpty(3)
+		f.catchUp(t)
+		f.expect(t, 4, 1, 0, 1, 0)
+		logs, err := f.cfg.Pool.Nodes()[0].LogsInRange(t.Context(), 1, 4, f.decoder.filter())
+		expect.OK(t, err)
+		expect.OK(t, f.requireRecorded(t.Context(), logs))
+		if len(f.ledger.unread) != 0 {
+			t.Errorf("quorum %d: unread are %+v", quorum, f.ledger.unread)
+		}
+	}
+}
+
 // TestQuorumAfterLongOutage has only one node answer for a long time: when the second is back, the backlog is requested
 // in parts.
 func TestQuorumAfterLongOutage(t *testing.T) {

@@ -136,20 +136,24 @@ func (ix *Indexer) logDifference(readings []transfersReading) {
 	}
 }
 
-// deviates returns the lowest block where a reading differs from the pending transfers,
-// or 0. Outgoing transfers are recorded only if they are refunds, so they may be
-// missing from pending.
+// deviates returns the lowest block where a reading differs from the pending transfers, or 0. Outgoing transfers are
+// recorded only if they are refunds, and transfers from deposit addresses of lost invoices never, so both may be missing
+// from pending.
 func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
 	less, more := differences(pending, r.transfers())
-	var receivers []invoice.Address
+	var senders, receivers []invoice.Address
 	for _, t := range more {
-		receivers = append(receivers, t.To)
+		senders, receivers = append(senders, t.From), append(receivers, t.To)
 	}
 	watched, err := c.watched(ctx, receivers)
 	if err != nil {
 		return 0, err
 	}
-	more = slices.DeleteFunc(more, func(t invoice.Transfer) bool { return !watched[t.To] })
+	lost, err := ix.lostDeposits(ctx, senders)
+	if err != nil {
+		return 0, err
+	}
+	more = slices.DeleteFunc(more, func(t invoice.Transfer) bool { return !watched[t.To] || lost[t.From] })
 	if len(less)+len(more) == 0 {
 		return 0, nil
 	}

@@ -322,6 +322,37 @@ func TestLostInvoices(t *testing.T) {
 	})
 }
 
+// TestSweepThatBecameKnown reads a sweep as a payment before it knows the deposit address, by a recovery or by an import,
+// and reads the block again before it is final. No orphaned payment is left that the indexer would wait for.
+func TestSweepThatBecameKnown(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		for _, imports := range []bool{false, true} {
+			w := w.db.world(t)
+			w.create()
+			lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+			w.lose(lost)
+			w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+			begun := w.head().Number + 1
+			w.mine(start+1, w.deposit(lost, 7), tagged(w.sweep(lost, 7), invoice.Evidence{Registry: invoice.SweptElsewhere}))
+			again := []ledger.Block{w.blocks[len(w.blocks)-1]}
+			if _, err := w.WatchLost(t.Context(), w.chainKey); err != nil {
+				t.Fatal(err)
+			}
+			if imports {
+				expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
+			}
+			w.must(w.ReadAgain(t.Context(), w.chainKey, begun))
+			w.must(w.Observe(t.Context(), w.chainKey, again))
+			if got, err := w.Orphaned(t.Context(), w.chainKey, w.head().Number); err != nil || len(got) != 0 {
+				t.Errorf("imported %t: orphaned are %+v, %v", imports, got, err)
+			}
+			if found, err := w.LostDeposits(t.Context(), w.chainKey, []invoice.Address{lost.DepositAddress, w.address}); err != nil || found[lost.DepositAddress] == imports || found[w.address] {
+				t.Errorf("imported %t: deposit addresses of lost invoices are %v, %v", imports, found, err)
+			}
+		}
+	})
+}
+
 // wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes only the refunded amount.
 func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
 	w.t.Helper()

@@ -156,6 +156,19 @@ func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, 
 	return LostAddresses(ctx, s.conf.Store, chainKey)
 }
 
+// LostDeposits returns which of the addresses are deposit addresses of lost invoices. Transfers from
+// these are not recorded.
+func (s *Service) LostDeposits(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
+	found, err := Deposits(ctx, s.conf.Store, chainKey, among)
+	lost := make(map[invoice.Address]bool)
+	for a, id := range found {
+		if isLostDeposit(id) {
+			lost[a] = true
+		}
+	}
+	return lost, err
+}
+
 // UnwatchedLost returns how many lost invoices WatchLost leaves out, because they have too many deposit addresses.
 func (s *Service) UnwatchedLost(ctx context.Context, chainKey string) (int, error) {
 	_, _, left, err := s.lostDeposits(ctx, chainKey)

@@ -239,13 +239,17 @@ func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error)
 	return from, err
 }
 
+// isFromLostDeposit is the condition that a row of payments is a transfer from the deposit address of a lost invoice.
+const isFromLostDeposit = `EXISTS (SELECT 1 FROM lost_addresses AS l
+	WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)`
+
 // UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number
 // on. It leaves out a transfer from the deposit address of a lost invoice, because that sweeps a
 // payment that is listed.
 func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
 	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'
-		AND NOT EXISTS (SELECT 1 FROM lost_addresses AS l WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)
+		AND NOT `+isFromLostDeposit+`
 		ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)
 	all := make([]invoice.Payment, len(rows))
 	for i, row := range rows {

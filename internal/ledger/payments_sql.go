@@ -241,11 +241,14 @@ func PendingPayments(ctx context.Context, q db.Querier, chainKey string, from, t
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// OrphanedPayments returns the chain's orphaned payments that were last seen in
-// blocks from one number to another, inclusive.
+// OrphanedPayments returns the chain's orphaned payments that were last seen in blocks from one number
+// to another, inclusive. It leaves out a payment from an address that has become known as a deposit
+// address: read again, the transfer is no payment.
 func OrphanedPayments(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'orphaned'
+		AND NOT EXISTS (SELECT 1 FROM deposits AS d WHERE d.address = payments.from_address AND d.chain_key = payments.chain_key)
+		AND NOT `+isFromLostDeposit+`
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
