@@ -424,8 +424,16 @@ func TestGuardOfKeys(t *testing.T) {
 		if _, _, err := b.keys.Rotate(ctx, owner, program.ID, access.MaxOverlap); !isGuarded(err) {
 			t.Errorf("a rotation of another key: %v", err)
 		}
+		_, linked := w.enter(owner, program.ID) // to whom the page shows the new key's secret
+		if _, _, err := b.keys.Rotate(ctx, linked, program.ID, access.MaxOverlap); !isGuarded(err) {
+			t.Errorf("a rotation in a session by the link of another key: %v", err)
+		}
 		if _, _, err := b.keys.Rotate(ctx, owner, b.owner.ID, 0); err != nil {
 			t.Errorf("a rotation of the own key: %v", err)
+		}
+		_, own := w.enter(program.Principal(), program.ID)
+		if _, _, err := b.keys.Rotate(ctx, own, program.ID, 0); err != nil {
+			t.Errorf("a rotation in a session by the key's own link: %v", err)
 		}
 	})
 }

@@ -127,9 +127,10 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 }
 
 // wantKeyApproval uses up the approval of a new key, which may replace another one, or returns an *ApprovalRequiredError.
-// A key that is replaced by its own request needs none, because its holder stays the same.
+// A key that is replaced by its own request needs none, because its holder stays the same. A session by the link of
+// another key is not the holder's.
 func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, replaces string, now time.Time) error {
-	if replaces != "" && replaces == by.KeyID {
+	if replaces != "" && replaces == by.KeyID && by.ParentKeys == "" {
 		return nil
 	}
 	subject := member{Name: r.Name, Scopes: r.Scopes.String(), Replaces: replaces}
