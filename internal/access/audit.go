@@ -84,6 +84,7 @@ const (
 	ActionMerchantRetire    Action = "merchant.retire"
 	ActionMerchantResume    Action = "merchant.resume"
 	ActionAllowList         Action = "merchant.allowlist"
+	ActionPendingDrop       Action = "merchant.pending.drop"
 	ActionAddressLost       Action = "merchant.address.lost"
 	ActionAddressRelease    Action = "merchant.address.release"
 	ActionLinkCreate        Action = "link.create"

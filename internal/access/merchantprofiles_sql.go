@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -163,6 +164,27 @@ func updateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 		err = db.ErrNotFound
 	}
 	return err
+}
+
+// DropPendingAddresses cancels the changes of addresses that were not in force at a time: that of a backup, after which
+// their merchants may have canceled them.
+func DropPendingAddresses(ctx context.Context, tx *db.Tx, at, now time.Time) error {
+	pending, err := db.QueryAll(ctx, tx, merchantTable.Scan, "SELECT "+merchantTable.Of("p")+profileTables+" WHERE p.pending_at > $1 OR p.pending_defaults_at > $1", at.Unix())
+	if err != nil {
+		return fmt.Errorf("find pending addresses: %w", err)
+	}
+	for _, was := range pending {
+		is := was.At(at)
+		is.Pending, is.PendingDefaults = nil, nil
+		if err := updateMerchant(ctx, tx, is); err != nil {
+			return err
+		}
+		change := Change{MerchantID: was.ID, Action: ActionPendingDrop, Object: was.ID, Before: merchantForAudit(was), After: merchantForAudit(is)}
+		if err := AppendAudit(ctx, tx, NewEntry(ctx, now, change)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // listText returns a JSON array.

@@ -192,6 +192,15 @@ func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
 	return undoAttributions(ctx, tx, "quittance recover", now)
 }
 
+// BackupTime returns the time of the newest block that the backup had read, at the start of a recovery, or zero if it
+// had read none.
+func BackupTime(ctx context.Context, tx *db.Tx) (time.Time, error) {
+	return db.QueryRow(ctx, tx, func(row db.Scanner) (at time.Time, err error) {
+		err = row.Scan(db.Seconds(&at))
+		return at, err
+	}, "SELECT max(indexed_time) FROM chains")
+}
+
 // RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never
 // read.
 func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {

@@ -197,16 +197,24 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		if err := ledger.RecoverFrom(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := endWhatMayHaveEnded(ctx, tx); err != nil {
+		if err := endWhatMayHaveEnded(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 	})
 }
 
-// endWhatMayHaveEnded ends sessions and cancels mails, since that may have happened after the backup.
-func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx) error {
+// endWhatMayHaveEnded ends sessions, and cancels mails and changes of addresses that waited, since that may have
+// happened after the backup.
+func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx, now time.Time) error {
 	if err := access.EndSessions(ctx, tx); err != nil {
+		return err
+	}
+	at, err := ledger.BackupTime(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("find out when the backup was made: %w", err)
+	}
+	if err := access.DropPendingAddresses(ctx, tx, at, now); err != nil {
 		return err
 	}
 	return mailer.CancelAll(ctx, tx)

@@ -132,6 +132,54 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// TestRecoverDropsPendingAddresses restores a backup with changes of addresses. One that waited then may have been
+// canceled since, and does not take effect. One that had taken effect stays.
+func TestRecoverDropsPendingAddresses(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		config, _, _ := scriptedChain(t, "house", 7)
+		service := startServer(t, recoverConfig(url, config))
+		await(t, service.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+		service.end(t)
+		store, now := dbtest.Open(t, url), time.Unix(chaintest.GenesisTime, 0).Add(-access.DefaultDelay)
+		merchants := access.NewMerchants(access.MerchantConfig{Store: store, Chains: []string{"house"}, Delay: access.DefaultDelay, Now: func() time.Time { return now }})
+		list := func(ids ...byte) (c invoice.MerchantChange) {
+			c.DefaultAddresses = map[string]invoice.Address{"house": {ids[0]}}
+			for _, id := range ids {
+				c.Allowed = append(c.Allowed, invoice.AllowedAddress{ChainKey: "house", Address: invoice.Address{id}})
+			}
+			return c
+		}
+		change := func(merchant string, c invoice.MerchantChange) {
+			t.Helper()
+			expect.Success(t)(merchants.Update(t.Context(), access.Principal{KeyID: "key_1", MerchantID: merchant, Scopes: access.Admin}, merchant, c))
+		}
+		for merchant, c := range map[string]invoice.MerchantChange{"early": list(1, 2), "late": list(11, 12)} {
+			c.Name = &merchant
+			expect.Success(t)(merchants.Create(t.Context(), access.Open(), merchant, c))
+		}
+		change("early", list(2, 1)) // takes effect before the newest block of the backup
+		now = now.Add(2 * access.DefaultDelay)
+		change("late", list(11, 13))
+		change("late", invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"house": {13}}})
+		_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+		must(t, err)
+		now = now.Add(2 * access.DefaultDelay)
+		for merchant, want := range map[string]invoice.MerchantChange{"early": list(2, 1), "late": list(11, 12)} {
+			is, err := access.Merchant(t.Context(), store, merchant)
+			must(t, err)
+			is = is.At(now)
+			if is.DefaultAddresses["house"] != want.DefaultAddresses["house"] || !is.Allows("house", want.Allowed[1].Address) || is.Allows("house", invoice.Address{13}) {
+				t.Errorf("after the recovery, the addresses of %s are %v, and allowed are %v", merchant, is.DefaultAddresses, is.Allowed)
+			}
+			dropped, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: merchant, Action: "merchant.pending.drop", Limit: 9})
+			if err != nil || len(dropped) != map[string]int{"late": 1}[merchant] {
+				t.Errorf("the audit log of %s has %+v, %v", merchant, dropped, err)
+			}
+		}
+	})
+}
+
 // TestRecoverAsksAboutKeys requires a decision about the keys of a backup. Until it is made, the
 // service does not start, and no work is done twice. A false alarm is dismissed without a decision.
 func TestRecoverAsksAboutKeys(t *testing.T) {
