@@ -176,12 +176,30 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 			return "", nil
 		}
 		action := ActionMerchantUpdate
-		if c.Allowed != nil {
+		switch {
+		case dropsPending(was, changed):
+			action = ActionPendingDrop
+		case c.Allowed != nil:
 			action = ActionAllowList
 		}
 		return action, updateMerchant(ctx, tx, changed)
 	})
 	return changed, err
+}
+
+// dropsPending reports whether a change only cancels pending addresses.
+func dropsPending(was, is invoice.Merchant) bool {
+	kept := was
+	if is.Pending == nil {
+		kept.Pending = nil
+	}
+	if is.PendingDefaults == nil {
+		kept.PendingDefaults = nil
+	}
+	changes := func(from invoice.Merchant) bool {
+		return !reflect.DeepEqual(merchantForAudit(from), merchantForAudit(is))
+	}
+	return changes(was) && !changes(kept)
 }
 
 // addressChange is a change of addresses as people see it who approve it.

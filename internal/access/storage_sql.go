@@ -45,23 +45,29 @@ func auditSize(entries []Entry) (n int64) {
 // this is a guess.
 const retryQuota = "3600"
 
-// takingAccess are the acts that take access away.
-var takingAccess = []Action{ActionKeyRevoke, ActionSessionEnd, ActionPasskeyRemove, ActionAccountRemove, ActionUninvite}
+// stopping are the acts that only take access away, or end what another act began.
+var stopping = []Action{
+	ActionKeyRevoke, ActionSessionEnd, ActionPasskeyRemove, ActionAccountRemove, ActionUninvite, ActionPendingDrop, ActionRefundCancel,
+	ActionApprovalRefuse, ActionInboxUndo, ActionLinkArchive, ActionSecretDrop,
+}
 
-// countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
-// takes access away is never refused.
+// countAudit counts entries against a merchant's quota if the merchant's key caused them. A stolen key could use it up.
+// So it never refuses an act that only stops something, or the sign-in of a person, and keeps a tenth for people.
 func countAudit(ctx context.Context, tx *db.Tx, entries []Entry) error {
-	merchantID := FromContext(ctx).MerchantID
-	if merchantID == "" {
+	by := FromContext(ctx)
+	counts := func(e Entry) bool {
+		return !slices.Contains(stopping, e.Action) && (e.Action != ActionSessionBegin || by.PersonID == "")
+	}
+	if by.MerchantID == "" || !slices.ContainsFunc(entries, counts) {
 		return nil
 	}
-	if !slices.ContainsFunc(entries, func(e Entry) bool { return !slices.Contains(takingAccess, e.Action) }) {
-		return nil
+	quota := "coalesce(merchant_storage.audit_quota, (SELECT d.audit_quota FROM merchant_storage AS d WHERE d.merchant_id = ''))"
+	if by.PersonID == "" {
+		quota += " / 10 * 9"
 	}
-	const quota = "coalesce(merchant_storage.audit_quota, (SELECT d.audit_quota FROM merchant_storage AS d WHERE d.merchant_id = ''))"
 	n, err := tx.Exec(ctx, `INSERT INTO merchant_storage (merchant_id, audit_bytes) VALUES ($1, $2)
 		ON CONFLICT (merchant_id) DO UPDATE SET audit_bytes = merchant_storage.audit_bytes + excluded.audit_bytes
-		WHERE merchant_storage.audit_bytes + excluded.audit_bytes <= `+quota, merchantID, auditSize(entries))
+		WHERE merchant_storage.audit_bytes + excluded.audit_bytes <= `+quota, by.MerchantID, auditSize(entries))
 	if err != nil {
 		return fmt.Errorf("count what the audit log takes: %w", err)
 	}
