@@ -37,7 +37,7 @@ func (b *board) join(name string, scopes access.Scopes) (access.Session, access.
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, _, err := b.Accept(b.t.Context(), token, access.Browser{}); err != nil {
+	if _, _, err := b.Accept(b.t.Context(), access.Session{}, token, access.Browser{}); err != nil {
 		b.t.Fatal(err)
 	}
 	return b.confirmed(name)

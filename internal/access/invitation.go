@@ -37,6 +37,8 @@ var (
 	ErrTooManyInvitations = errors.New("too many invitations are open")
 	// ErrTooManyMemberships: the person has MaxMemberships.
 	ErrTooManyMemberships = errors.New("the person has too many memberships")
+	// ErrUnproven: the person has a passkey or an account, and the session does not prove it.
+	ErrUnproven = errors.New("sign in with your passkey or account first")
 	// ErrMayNotReplace: the person is a member, and who invites the person cannot end that membership.
 	ErrMayNotReplace = errors.New("who invited the person may not replace the membership")
 )
@@ -189,9 +191,10 @@ func (m *SessionManager) Invitation(ctx context.Context, token string) (Invitati
 // and returns the membership. The invitation cannot be used again. For a person without another
 // membership it begins a session and returns its token. The session is not confirmed: a mail that is days
 // old, or that was passed on, must not give its reader a passkey of the person. Others sign in as before,
-// because it must not open other merchants to its reader, either. Errors are ErrLink, ErrTooMany,
-// ErrTooManyMemberships, ErrMayNotReplace, Admit's error and internal errors.
-func (m *SessionManager) Accept(ctx context.Context, invitationToken string, from Browser) (p Principal, token string, err error) {
+// because it must not open other merchants to its reader, either. Who joins a further merchant and has a passkey or an
+// account needs s, a session that proves it: the mail may have another reader than before, and the former one would join.
+// Errors are ErrLink, ErrTooMany, ErrTooManyMemberships, ErrUnproven, ErrMayNotReplace, Admit's error and internal errors.
+func (m *SessionManager) Accept(ctx context.Context, s Session, invitationToken string, from Browser) (p Principal, token string, err error) {
 	i, err := m.Invitation(ctx, invitationToken)
 	if err != nil {
 		return p, "", err
@@ -211,7 +214,7 @@ func (m *SessionManager) Accept(ctx context.Context, invitationToken string, fro
 			return err
 		}
 		var only bool
-		if p, only, err = m.join(ctx, tx, by, i); err == nil && only {
+		if p, only, err = m.join(ctx, tx, s, by, i); err == nil && only {
 			token, err = m.begin(ctx, tx, p, ByInvitation, unconfirmed, from)
 		}
 		return err
@@ -220,8 +223,8 @@ func (m *SessionManager) Accept(ctx context.Context, invitationToken string, fro
 }
 
 // join makes the person of an invitation a member, and returns the membership's principal, and whether it
-// is the person's only one. by is who invited.
-func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i Invitation) (p Principal, only bool, err error) {
+// is the person's only one. by is who invited, and s may be a session of the person.
+func (m *SessionManager) join(ctx context.Context, tx *db.Tx, s Session, by Principal, i Invitation) (p Principal, only bool, err error) {
 	now := m.now()
 	if err := LockKeys(ctx, tx); err != nil {
 		return p, false, err
@@ -249,6 +252,11 @@ func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i In
 	}
 	if before-left >= MaxMemberships {
 		return p, false, ErrTooManyMemberships
+	}
+	if before > left {
+		if err := m.wantProof(ctx, tx, s, person.ID); err != nil {
+			return p, false, err
+		}
 	}
 	var random [tokenSize]byte // nobody knows a text with the hash
 	if _, err := io.ReadFull(m.cfg.Rand, random[:]); err != nil {
@@ -321,6 +329,27 @@ func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID string, 
 		}
 	}
 	return left, nil
+}
+
+// wantProof returns ErrUnproven unless the person has neither passkeys nor an account, or the session is of the person
+// who has them: confirmed by a passkey or, without passkeys, begun by the account.
+func (m *SessionManager) wantProof(ctx context.Context, tx *db.Tx, s Session, personID string) error {
+	passkeys, err := countPasskeys(ctx, tx, personID)
+	if err != nil {
+		return err
+	}
+	accounts, err := accountsOf(ctx, tx, personID)
+	if err != nil || passkeys == 0 && len(accounts) == 0 {
+		return err
+	}
+	own, err := findSession(ctx, tx, s.ID)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return err
+	}
+	if own.PersonID != personID || !own.Confirmed(m.now()) && passkeys > 0 || own.BeganBy != ByProvider && passkeys == 0 {
+		return ErrUnproven
+	}
+	return nil
 }
 
 // hasMerchant reports whether the service has a merchant. An empty id is the operator's.

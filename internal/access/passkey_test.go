@@ -187,6 +187,10 @@ func TestPasskey(t *testing.T) {
 		if w.find(mailed).Confirmed(w.at) {
 			t.Error("a mail confirms a person with a passkey")
 		}
+		options, token = w.begin(access.ToSignIn, access.Session{})
+		proven, err := w.SignInByPasskey(ctx, token, phone.use(t, options), access.Browser{})
+		expect.OK(t, err)
+		w.joinsBy(mailed, proven)
 		options, token = w.begin(access.ToConfirm, w.find(mailed))
 		answer = phone.use(t, options)
 		if err := w.ConfirmByPasskey(ctx, w.find(first), token, answer); !errors.Is(err, access.ErrPasskey) {
@@ -259,6 +263,35 @@ func TestPasskey(t *testing.T) {
 		}
 		w.invitedAgain(owner, s.PersonID)
 	})
+}
+
+// joinsBy accepts the invitation of a further merchant in sessions of Ada, who has a passkey. Her mail alone does not suffice,
+// since it may have another reader by now.
+func (w *sessionWorld) joinsBy(mailed, signedIn string) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	_, token := w.invite(w.person("initech", access.Admin), "ada@example.com", access.Admin)
+	_, member := w.signIn(w.person("initech", access.Admin))
+	for name, s := range map[string]access.Session{"no session": {}, "a session by mail": w.find(mailed), "another's session": member} {
+		if _, session, err := w.Accept(ctx, s, token, access.Browser{}); !errors.Is(err, access.ErrUnproven) || session != "" {
+			w.t.Errorf("accepted in %s: %q, %v", name, session, err)
+		}
+	}
+	if p, _, err := w.Accept(ctx, w.find(signedIn), token, access.Browser{}); err != nil || p.MerchantID != "initech" {
+		w.t.Errorf("accepted in a session by passkey: %+v, %v", p, err)
+	}
+	expect.Success(w.t)(w.keys.Revoke(ctx, access.Open(), w.membership(signedIn, "initech")))
+}
+
+// membership returns the key of a membership of a session's person.
+func (w *sessionWorld) membership(session, merchant string) string {
+	w.t.Helper()
+	all, err := w.Memberships(w.t.Context(), w.find(session))
+	i := slices.IndexFunc(all, func(m access.Membership) bool { return m.MerchantID == merchant })
+	if err != nil || i < 0 {
+		w.t.Fatalf("no membership of %s among %+v, %v", merchant, all, err)
+	}
+	return all[i].KeyID
 }
 
 // invitedAgain ends the memberships of Ada, who has passkeys, and invites her again.

@@ -60,7 +60,7 @@ func newNotified(t *testing.T) *notified {
 		for _, email := range []string{"ada@example.com", "bob@" + merchant + ".example"} {
 			_, token, err := sessions.Invite(t.Context(), operator.Principal(), access.Invitation{Email: email, Name: "Ada", MerchantID: merchant, Scopes: access.Finance})
 			if err == nil {
-				_, _, err = sessions.Accept(t.Context(), token, access.Browser{})
+				_, _, err = sessions.Accept(t.Context(), access.Session{}, token, access.Browser{})
 			}
 			if err != nil {
 				t.Fatal(err)

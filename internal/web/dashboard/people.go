@@ -244,10 +244,16 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	p, token, err := d.cfg.Sessions.Accept(r.Context(), r.PostFormValue("token"), browserOf(r))
+	s, _, err := d.findSession(r)
+	if err != nil && !errors.Is(err, access.ErrSignedOut) {
+		return err
+	}
+	p, token, err := d.cfg.Sessions.Accept(r.Context(), s, r.PostFormValue("token"), browserOf(r))
 	switch {
 	case errors.Is(err, access.ErrLink):
 		return errInvitation
+	case errors.Is(err, access.ErrUnproven):
+		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.proof"}
 	case errors.Is(err, access.ErrMayNotReplace):
 		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.replace"}
 	case errors.Is(err, access.ErrTooMany), errors.Is(err, access.ErrTooManyMemberships):
@@ -258,7 +264,7 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 	to := homeOf(p.MerchantID)
 	if token != "" {
 		d.setCookie(w, token)
-	} else if s, _, err := d.findSession(r); err != nil || s.PersonID != p.PersonID || p.IsOperator() { // the person must sign in
+	} else if s.PersonID != p.PersonID || p.IsOperator() { // the person must sign in
 		to = "/dashboard/sign-in?" + url.Values{"next": {to}}.Encode()
 	}
 	seeOther(w, r, to)

@@ -105,6 +105,9 @@ func TestProvider(t *testing.T) {
 		}
 	}
 
+	invitation := w.person("globex", access.Admin).invites(mails, "ada@example.com", "finance")
+	w.guest().enter(invitation).want(t, http.StatusConflict, "Sign in with it, then open the link of the mail again")
+
 	bob := owner.member(mails, "bob@example.com")
 	bob.open(bob.begins()).want(t, http.StatusConflict, "connected to somebody here already")
 	late := bob.begins()
