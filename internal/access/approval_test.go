@@ -435,7 +435,47 @@ func TestGuardOfKeys(t *testing.T) {
 		if _, _, err := b.keys.Rotate(ctx, own, program.ID, 0); err != nil {
 			t.Errorf("a rotation in a session by the key's own link: %v", err)
 		}
+		b.secretFor(b.person("acme", access.Admin).Principal())
 	})
+}
+
+// secretFor has people approve keys. Only who asked makes them, and only with the same overlap.
+func (b *board) secretFor(owner access.Principal) {
+	b.t.Helper()
+	ctx, thief := b.t.Context(), b.person("acme", access.Admin)
+	program := b.person("acme", access.Admin)
+	create := func(by access.Principal) error {
+		return third(b.keys.Create(ctx, by, access.KeyRequest{Name: "shop", Scopes: access.Admin}))
+	}
+	rotate := func(overlap time.Duration) func(access.Principal) error {
+		return func(by access.Principal) error { return third(b.keys.Rotate(ctx, by, program.ID, overlap)) }
+	}
+	_, linked := b.enter(thief.Principal(), owner.KeyID)
+	for n, make := range []func(access.Principal) error{create, rotate(time.Hour)} {
+		name := []string{"a key", "a rotation"}[n]
+		required := (*access.ApprovalRequiredError)(nil)
+		if err := make(owner); !errors.As(err, &required) {
+			b.t.Fatalf("%s: %v", name, err)
+		}
+		asked := b.ask(required.GuardedAction)
+		for _, who := range []string{"ada", "bob"} {
+			s, p := b.confirmed(who)
+			if err := b.Vote(ctx, s, p, asked.ID, true); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+		for other, by := range map[string]access.Principal{"another key": thief.Principal(), "a session by its link": linked} {
+			if err := make(by); !isGuarded(err) {
+				b.t.Errorf("%s by %s: %v", name, other, err)
+			}
+		}
+		if err := rotate(0)(owner); !isGuarded(err) {
+			b.t.Errorf("a rotation with another overlap: %v", err)
+		}
+		if err := make(owner); err != nil {
+			b.t.Errorf("%s by who asked: %v", name, err)
+		}
+	}
 }
 
 // TestMaxApprovals bounds the open requests of a merchant, and of a person or key.

@@ -134,6 +134,10 @@ type member struct {
 	Scopes    string `json:"scopes"`
 	ExpiresAt int64  `json:"expiresAt,omitempty"` // of a key, in Unix seconds
 	Replaces  string `json:"replaces,omitempty"`  // id of the key that is rotated
+	// OverlapSeconds is how long the rotated key stays valid.
+	OverlapSeconds int64 `json:"overlapSeconds,omitempty"`
+	// For is who asked for a key, and receives its secret: Principal.Holder.
+	For string `json:"for,omitempty"`
 }
 
 // Invitations returns the open invitations of a merchant that the principal may see, or of the operator,

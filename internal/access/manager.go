@@ -112,7 +112,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 				Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", record.ExpiresAt.Unix()),
 			}
 		}
-		if err := wantKeyApproval(ctx, tx, by, r, "", now); err != nil {
+		if err := wantKeyApproval(ctx, tx, by, r, member{}, now); err != nil {
 			return Change{}, err
 		}
 		if err := insertKeyWithin(ctx, tx, record, now); err != nil {
@@ -126,14 +126,15 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 	return record, key, nil
 }
 
-// wantKeyApproval uses up the approval of a new key, which may replace another one, or returns an *ApprovalRequiredError.
-// A key that is replaced by its own request needs none, because its holder stays the same. A session by the link of
-// another key is not the holder's.
-func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, replaces string, now time.Time) error {
-	if replaces != "" && replaces == by.KeyID && by.ParentKeys == "" {
+// wantKeyApproval uses up the approval of a new key, or returns an *ApprovalRequiredError. subject has the key that it
+// replaces, if any. The approval counts only for the principal that asked, because whoever makes the key receives its
+// secret. A key that is replaced by its own request needs none, because its holder stays the same. A session by the link
+// of another key is not the holder's.
+func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, subject member, now time.Time) error {
+	if subject.Replaces != "" && subject.Replaces == by.KeyID && by.ParentKeys == "" {
 		return nil
 	}
-	subject := member{Name: r.Name, Scopes: r.Scopes.String(), Replaces: replaces}
+	subject.Name, subject.Scopes, subject.For = r.Name, r.Scopes.String(), by.Holder()
 	if !r.ExpiresAt.IsZero() {
 		subject.ExpiresAt = r.ExpiresAt.Unix()
 	}
@@ -278,7 +279,7 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 		}
 		before := audited(old)
 		r := KeyRequest{Name: old.Name, MerchantID: old.MerchantID, Scopes: old.Scopes, version: old.Version}
-		if err := wantKeyApproval(ctx, tx, by, r, id, now); err != nil {
+		if err := wantKeyApproval(ctx, tx, by, r, member{Replaces: id, OverlapSeconds: int64(overlap / time.Second)}, now); err != nil {
 			return Change{}, err
 		}
 		if !old.ExpiresAt.IsZero() {

@@ -37,6 +37,9 @@ func Open() Principal { return Principal{Scopes: Admin} }
 // Label returns the name of the principal in records for people: the key's name, its id, or open.
 func (p Principal) Label() string { return cmp.Or(p.Name, p.KeyID, ActorOpen) }
 
+// Holder returns who acts: the id of the person, or the ids of the key and of the keys on which the principal depends.
+func (p Principal) Holder() string { return cmp.Or(p.PersonID, string(p.ParentKeys.With(p.KeyID))) }
+
 // IsOperator reports whether the principal is the operator.
 func (p Principal) IsOperator() bool { return p.MerchantID == "" && p.Scopes != 0 }
 

@@ -74,6 +74,9 @@ func (d *Dashboard) approval(w http.ResponseWriter, r *http.Request) error {
 	}
 	v, view := visitOf(r), approvalView{ApprovalResponse: found}
 	view.Facts = v.approvalFacts(a)
+	if a.For != "" {
+		view.Facts = append(view.Facts, approvalFact{"approval.for", found.Approval.RequestedBy + " (" + a.For + ")"})
+	}
 	for _, vote := range found.Votes {
 		if vote.Counts && vote.Approves {
 			view.Count++
@@ -81,9 +84,12 @@ func (d *Dashboard) approval(w http.ResponseWriter, r *http.Request) error {
 	}
 	own := found.Approval.MerchantID == v.principal.MerchantID && ended(found.Approval) == 0
 	view.MayVote = own && v.session.PersonID != "" && access.MayApprove(v.principal.Scopes)
-	view.MayUse = own && found.Approval.State == apitypes.ApprovalApproved && v.Can(usersOf[found.Approval.Kind])
+	view.MayUse = own && found.Approval.State == apitypes.ApprovalApproved && v.Can(usersOf[found.Approval.Kind]) && v.mayReceive(a)
 	return d.render(w, r, http.StatusOK, "approval.html", "approval.title", view)
 }
+
+// mayReceive reports whether an action has no secret for somebody else.
+func (v *visit) mayReceive(a action) bool { return a.For == "" || a.For == v.principal.Holder() }
 
 // usersOf has the scope by which an approved action of each kind is carried out.
 var usersOf = map[apitypes.ApprovalKind]access.Scope{
@@ -107,6 +113,8 @@ type action struct {
 	Scopes    string `json:"scopes"`
 	ExpiresAt int64  `json:"expiresAt"`
 	Replaces  string `json:"replaces"`
+	Overlap   int64  `json:"overlapSeconds"`
+	For       string `json:"for"` // who receives the secret of a key
 
 	DefaultAddresses map[string]string    `json:"defaultAddresses"`
 	AllowedAddresses []string             `json:"allowedAddresses"` // chain key, space, address
@@ -163,7 +171,15 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 	if a.ExpiresAt != 0 {
 		add("invoice.expires", v.text.ClockIn(time.Unix(a.ExpiresAt, 0), v.Zone()))
 	}
-	add("keys.key", a.Replaces)
+	if add("keys.key", a.Replaces); a.Replaces != "" {
+		overlap := strconv.FormatInt(a.Overlap, 10) + " s"
+		for _, s := range overlaps {
+			if s.Seconds == a.Overlap {
+				overlap = v.text.T(s.Text, nil)
+			}
+		}
+		add("keys.overlap", overlap)
+	}
 	if a.DefaultAddresses != nil {
 		for _, text := range changesOf(v.addressesOf(a.WasDefaults), v.addressesOf(a.DefaultAddresses)) {
 			add("settings.defaults", text)
@@ -247,7 +263,7 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 	switch of := found.Approval; {
 	case err != nil:
 		return err
-	case of.MerchantID != v.principal.MerchantID: // the operator needs no approval, and would not use it up
+	case of.MerchantID != v.principal.MerchantID, !v.mayReceive(a): // the operator needs no approval, and would not use it up
 		return errForbidden
 	case of.State != apitypes.ApprovalApproved:
 		return access.ErrApprovalEnded
@@ -289,7 +305,7 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 func (d *Dashboard) makeApprovedKey(w http.ResponseWriter, r *http.Request, a action) error {
 	path, asked := "/api/keys", any(apitypes.CreateKeyRequest{Name: a.Name, Scopes: strings.Fields(a.Scopes), ExpiresAt: a.ExpiresAt})
 	if a.Replaces != "" {
-		path, asked = id("/api/keys", a.Replaces)+"/rotate", apitypes.RotateKeyRequest{}
+		path, asked = id("/api/keys", a.Replaces)+"/rotate", apitypes.RotateKeyRequest{OverlapSeconds: &a.Overlap}
 	}
 	var made apitypes.KeySecretResponse
 	if err := d.service.send(r.Context(), http.MethodPost, path, asked, &made); err != nil {

@@ -194,7 +194,25 @@ func TestApprovedActions(t *testing.T) {
 	}
 
 	program := ada.submit(ada.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {"shop"}, "scope": {"invoices:write"}})
-	approved(program, "Key", "shop", "invoices:write").want(t, http.StatusOK, "The key was created", "qk_test_")
+	approvedKey := func(asked answer, texts ...string) {
+		t.Helper()
+		asked.want(t, http.StatusOK, append(texts, "Key", "shop", "Receives the key Ada (per_")...)
+		for _, p := range []*person{ada, bob} {
+			p.votes(asked.path, "approve").want(t, http.StatusOK)
+		}
+		if page := bob.get(asked.path).want(t, http.StatusOK); strings.Contains(page.words(), "Carry it out") {
+			t.Error("somebody else may receive the key")
+		}
+		bob.post(asked.path+"/use", nil).want(t, http.StatusForbidden)
+		ada.submit(ada.get(asked.path), asked.path+"/use", nil).want(t, http.StatusOK, "qk_test_")
+	}
+	approvedKey(program, "invoices:write")
+	shop, _, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "shop", MerchantID: "cafe", Scopes: access.Admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotation := "/dashboard/keys/" + shop.ID
+	approvedKey(ada.submit(ada.get(rotation), rotation+"/rotate", url.Values{"overlap": {"3600"}}), shop.ID, "The old key stays valid for 1 hour")
 }
 
 // refundable returns the payment of an invoice.
