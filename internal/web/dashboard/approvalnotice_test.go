@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -162,4 +164,18 @@ func (w *notified) toAda() (n int) {
 		}
 	}
 	return n
+}
+
+// TestInviteWithoutMail carries out an invitation that was approved before the operator removed SMTP. It stays approved.
+func TestInviteWithoutMail(t *testing.T) {
+	t.Parallel()
+	w := newNotified(t)
+	w.cfg.Mail = nil
+	v := &visit{principal: access.Principal{KeyID: "key_1", MerchantID: "acme", Scopes: access.Admin}, merchant: "acme", text: texts().English()}
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), visitKey{}, v), http.MethodPost, "/dashboard/approvals/apr_1/use", nil)
+	err := w.invite(httptest.NewRecorder(), r, keyForm{For: forPerson, Name: "Eve", Email: "eve@example.com", Role: "finance"})
+	open, listed := w.cfg.Sessions.Invitations(t.Context(), v.principal, "acme")
+	if !errors.Is(err, errNotFound) || listed != nil || len(open) != 0 {
+		t.Errorf("without SMTP: %v, and %d invitations are open, %v", err, len(open), listed)
+	}
 }

@@ -171,6 +171,9 @@ func (d *Dashboard) mail(ctx context.Context, v *visit, email, kind, page string
 
 // invite invites a person by mail.
 func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm) error {
+	if d.cfg.Mail == nil { // it was configured when the invitation was approved
+		return errNotFound
+	}
 	v := visitOf(r)
 	again := func(id string) error {
 		form.Error = v.text.T(id, nil)
