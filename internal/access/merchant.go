@@ -164,7 +164,7 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
 			return "", err
 		}
-		granted, err := m.hold(ctx, tx, by, id, c)
+		granted, err := m.hold(ctx, tx, by, was, c)
 		if err != nil {
 			return "", err
 		}

@@ -357,7 +357,10 @@ func TestConfiguredAddresses(t *testing.T) {
 		if got := w.actions(t); got[0] != access.ActionAddressLost || got[1] != access.ActionAllowList {
 			t.Errorf("the log has %v", got)
 		}
-		if _, err := w.Update(t.Context(), operator, "acme", list); err != nil {
+		for _, a := range []invoice.AllowedAddress{bank, home} { // anew
+			expect.Success(t)(w.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{a}, Immediately: true}))
+		}
+		if _, err := w.Update(t.Context(), merchantAcme, "acme", list); err != nil {
 			t.Errorf("the operator shares the address: %v", err)
 		}
 	})

@@ -28,13 +28,13 @@ func (m *MerchantManager) HoldConfigured(ctx context.Context) error {
 	})
 }
 
-// hold makes a merchant hold the addresses of a change. The operator grants them, and a merchant's
-// principal claims them. granted is true if the operator granted a new one. The error is an
+// hold makes a merchant hold the addresses of a change. The operator grants those that the merchant's lists did not
+// name, and a merchant's principal claims all. granted is true if the operator granted a new one. The error is an
 // *invoice.FieldError for an address that another merchant holds.
-func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, id string, c invoice.MerchantChange) (granted bool, err error) {
-	all := holdings(id, c)
+func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, was invoice.Merchant, c invoice.MerchantChange) (granted bool, err error) {
+	all := holdings(was.ID, c)
 	if by.IsOperator() {
-		return m.grant(ctx, tx, all)
+		return m.grant(ctx, tx, slices.DeleteFunc(all, func(h Holding) bool { return lists(was, h.Address) }))
 	}
 	refused, err := m.claim(ctx, tx, all)
 	if err != nil || len(refused) == 0 {

@@ -74,7 +74,7 @@ func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id str
 				return err
 			}
 			built.CreatedAt = inv.CreatedAt
-			if changed, err = s.rewrite(ctx, tx, out, by, built, 0); err != nil {
+			if changed, err = s.rewrite(ctx, tx, out, by, inv, built, 0); err != nil {
 				return err
 			}
 		}
@@ -143,7 +143,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 				return err
 			}
 			built.CreatedAt = inv.CreatedAt
-			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
+			if issued, err = s.rewrite(ctx, tx, out, by, inv, built, try); err != nil {
 				return err
 			}
 			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.conf.Now(), By: access.FromContext(ctx).Label()}); err != nil {
@@ -158,12 +158,12 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 }
 
 // rewrite writes the terms and the state of a locked draft. try counts from 0 how often its transfer
-// amount was already taken.
-func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
+// amount was already taken. The operator grants the merchant only another address than the draft had.
+func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access.Principal, was, inv invoice.Invoice, try int) (invoice.Invoice, error) {
 	if err := s.bind(ctx, tx, []*invoice.Invoice{&inv}, try); err != nil {
 		return inv, err
 	}
-	if err := s.holdOne(ctx, tx, out, inv, !by.IsOperator()); err != nil {
+	if err := s.holdOne(ctx, tx, out, inv, !by.IsOperator() || inv.Merchant == was.Merchant); err != nil {
 		return inv, err
 	}
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {

@@ -194,8 +194,10 @@ func (m *PaymentLinkManager) Update(ctx context.Context, by access.Principal, id
 			if err := m.check(ctx, changed); err != nil {
 				return err
 			}
-			if err := m.hold(ctx, tx, by, changed); err != nil {
-				return err
+			if changed.Merchant != was.Merchant { // else the operator would grant what the merchant claimed
+				if err := m.hold(ctx, tx, by, changed); err != nil {
+					return err
+				}
 			}
 		} else if err := changed.Check(); err != nil {
 			return err

@@ -104,6 +104,20 @@ func fieldOf(err error) string {
 	return ""
 }
 
+// TestOperatorEditsALink has the operator edit a link by which the merchant claimed an address. The merchant still loses
+// the claim to another merchant.
+func TestOperatorEditsALink(t *testing.T) {
+	eachLinks(t, func(t *testing.T, w *linkWorld) {
+		l := w.create(t, espresso())
+		expect.Success(t)(w.Update(t.Context(), operator, l.ID, invoice.PaymentLinkChange{Title: new("A cup")}))
+		expect.Success(t)(w.merchants.Update(t.Context(), operator, "globex", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: till}}}))
+		lost, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Action: access.ActionAddressLost, Limit: 9})
+		if err != nil || len(lost) != 1 {
+			t.Errorf("the merchant lost %+v, %v", lost, err)
+		}
+	})
+}
+
 func TestCreatePaymentLink(t *testing.T) {
 	eachLinks(t, func(t *testing.T, w *linkWorld) {
 		l := w.create(t, espresso())

@@ -81,6 +81,52 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 	})
 }
 
+// TestOperatorEditKeepsAClaim has the operator edit objects by which a merchant claimed an address. That grants the
+// merchant only addresses that the operator names, so it still loses its claim to the owner.
+func TestOperatorEditKeepsAClaim(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		squatter, owner := w.merchant+"-squatter", w.merchant+"-owner"
+		lists := w.manage(squatter, owner)
+		list := func(by access.Principal, merchant string, all ...invoice.Address) {
+			t.Helper()
+			c := invoice.MerchantChange{}
+			for _, a := range all {
+				c.Allowed = append(c.Allowed, invoice.AllowedAddress{ChainKey: w.chainKey, Address: a})
+			}
+			w.seconds.Add(1)
+			w.must(second(lists.Update(t.Context(), by, merchant, c)))
+		}
+		own := access.Principal{KeyID: "key_1", MerchantID: squatter, Scopes: access.Admin}
+		drafted, listed, named := invoice.Address{0xad, 1}, invoice.Address{0xad, 2}, invoice.Address{0xad, 3}
+
+		d := w.draft()
+		d.MerchantID, d.Merchant, d.Unissued = squatter, drafted, true
+		draft, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d, ByMerchant: true})
+		w.must(err)
+		_, err = w.UpdateInvoice(t.Context(), access.Open(), draft.ID, ledger.InvoiceChange{Amount: new(invoice.NewAmount(5_000_000))})
+		w.must(err)
+		_, err = w.Finalize(t.Context(), access.Open(), draft.ID)
+		w.must(err)
+		list(own, squatter, listed)
+		list(access.Open(), squatter, listed, named)
+		list(access.Open(), owner, drafted, listed, named)
+
+		entries, err := access.NewReader(w.db.store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: squatter, Action: access.ActionAddressLost, Limit: 9})
+		w.must(err)
+		if len(entries) != 2 {
+			t.Errorf("the merchant lost %+v; want the addresses that it claimed", entries)
+		}
+		if _, err := w.createAt(squatter, listed, true); !w.isRefused(err) {
+			t.Error("the merchant still holds the address of its list")
+		}
+		if _, err := w.createAt(squatter, named, true); err != nil {
+			t.Errorf("the merchant does not hold the address that the operator named: %v", err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // TestHoldersModel plays random creates, lists, payments and manual attributions by the operator and by merchants that
 // share four addresses. An address belongs to the first merchant that used or listed it, until the operator uses or
 // lists it for others. No merchant creates invoices at, sees payments to, or attributes payments to an address that it
@@ -197,14 +243,15 @@ func (m *holders) list(r *rapid.T) {
 	if !possible {
 		return
 	}
-	m.allowed[id] = list
 	for _, a := range list {
-		if by.IsOperator() {
-			m.grant(id, a)
-		} else {
+		switch {
+		case !by.IsOperator():
 			m.claim(id, a)
+		case !slices.Contains(m.allowed[id], a):
+			m.grant(id, a)
 		}
 	}
+	m.allowed[id] = list
 }
 
 // pay mines a payment that no rule attributes.
