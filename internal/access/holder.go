@@ -167,7 +167,7 @@ func hostOf(raw string) string {
 
 // sameCompany returns a fault if a configured merchant may be a different company from the one that
 // had its id. A common address or the same host of the webhook URL is proof of the same company, and
-// so is an unchanged entry. An entry that had neither may get both while it stays, but must return
+// so is an unchanged entry. After an absence only the same URL is, since companies share hosts. An entry that had neither may get both while it stays, but must return
 // unchanged.
 func sameCompany(ctx context.Context, q db.Querier, was, is MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
@@ -188,7 +188,7 @@ func sameCompany(ctx context.Context, q db.Querier, was, is MerchantHolder) (fau
 	}
 	why := "has none of its former allowedAddresses, and no webhookUrl with the former host"
 	if !was.LeftAt.IsZero() {
-		why += fmt.Sprintf(", and was not in it on %s", clock.Format(was.LeftAt, time.UTC, time.DateOnly))
+		why = fmt.Sprintf("has none of its former allowedAddresses, and not the former webhookUrl, and was not in it on %s", clock.Format(was.LeftAt, time.UTC, time.DateOnly))
 	}
 	return mayDiffer(is.MerchantID, why), nil
 }
@@ -196,7 +196,7 @@ func sameCompany(ctx context.Context, q db.Querier, was, is MerchantHolder) (fau
 // haveCommonMark reports whether two entries of a merchant prove the same company.
 func haveCommonMark(was, is MerchantHolder) bool {
 	switch {
-	case was.Webhook != "" && was.Webhook == is.Webhook:
+	case was.Webhook != "" && was.Webhook == is.Webhook && (was.LeftAt.IsZero() || was.URL == is.URL):
 		return true
 	case len(was.Allowed) == 0 && was.Webhook == "": // it had no mark
 		return was.LeftAt.IsZero() || len(is.Allowed) == 0 && is.Webhook == ""

@@ -68,6 +68,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 		"another address after an absence": {[]started{{allowed: list(home)}, none, {allowed: list(bank)}}, "was not in it on"},
 		"another host after an absence":    {[]started{{webhook: hookA}, none, {webhook: hookB}}, "was not in it on"},
 		"a first list after an absence":    {[]started{{}, none, {allowed: list(bank)}}, "was not in it on"},
+		"a common host after an absence":   {[]started{{webhook: hookA}, none, {webhook: pathA}}, "was not in it on"},
 		"a first URL after an absence":     {[]started{{}, none, {webhook: hookB}}, "was not in it on"},
 		// The same company.
 		"another path":                       {[]started{{webhook: hookA}, {webhook: pathA}}, ""},
@@ -80,7 +81,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 		"the URL is set by the API now":      {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(home)}}, ""},
 		"the same after an absence":          {[]started{{allowed: list(home)}, none, none, {allowed: list(home), webhook: hookB}}, ""},
 		"one address stays over an absence":  {[]started{{allowed: list(home)}, none, {allowed: list(home, bank)}}, ""},
-		"the host stays over an absence":     {[]started{{webhook: hookA}, none, {webhook: pathA}}, ""},
+		"the URL stays over an absence":      {[]started{{webhook: hookA}, none, {webhook: hookA}}, ""},
 		"an old instance restarts once":      {[]started{{}, none, {}}, ""},
 		"an address from before the list":    {[]started{{allowed: list(bank)}, {allowed: list(bank, home)}, {allowed: list(home)}, none, {allowed: list(bank)}}, ""},
 		"a first start of an older database": {[]started{{allowed: list(bank)}}, ""},
