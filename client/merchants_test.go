@@ -84,7 +84,7 @@ func TestRefundRequests(t *testing.T) {
 		t.Errorf("%+v, %v, keys %q", prepared, err, e.keys)
 	}
 	ctx := t.Context()
-	got, err1 := c.Refund(ctx, "ref_1")
+	got, err1 := c.Refund(ctx, "ref_1", true)
 	_, err2 := c.CancelRefund(ctx, "ref_1")
 	_, err3 := c.ApproveRefund(ctx, "ref_1", apitypes.ApproveRefundRequest{To: "0x1"})
 	filter := client.RefundFilter{MerchantID: "acme", PaymentID: "pay_1", InvoiceID: "inv_1", TxHash: "0x2", Status: "pending", ChainKey: "base", PageSize: 5}
@@ -97,10 +97,11 @@ func TestRefundRequests(t *testing.T) {
 		t.Errorf("%+v, %+v, %+v, %+v, %+v", got, refunds, ofPayment, claims, report)
 	}
 	var queries []string
-	for _, query := range e.queries[5:] {
+	for _, query := range append(e.queries[2:3:3], e.queries[5:]...) {
 		queries = append(queries, query.Encode())
 	}
 	want := []string{
+		"include=safe",
 		"chainKey=base&invoiceId=inv_1&limit=5&merchantId=acme&paymentId=pay_1&status=pending&txHash=0x2", "status=pending",
 		"merchantId=acme&paymentId=pay_1", "from=2026-11-01&groupBy=day&merchantId=acme&timezone=UTC&to=2026-12-01",
 	}

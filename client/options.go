@@ -54,7 +54,7 @@ func IdempotencyKey(key string) Option { return func(c *Client) { c.idempotencyK
 
 // With returns a client for one or more calls with other options, such as
 //
-//	refund, err := c.With(client.WithTimeouts(5*time.Second, 0), client.WithRetries(0)).Refund(ctx, id)
+//	refund, err := c.With(client.WithTimeouts(5*time.Second, 0), client.WithRetries(0)).Refund(ctx, id, false)
 //
 // It has its own [Client.LastResponse]. Its calls return the error of an invalid option, such as ErrKey.
 func (c *Client) With(options ...Option) *Client {

@@ -28,10 +28,15 @@ func (c *Client) withClaimURL(r apitypes.RefundResponse) apitypes.RefundResponse
 }
 
 // Refund returns the current state of a refund, with the transaction while it can be sent. The id is the refund's, or
-// the id of the transfer that paid it. The error's code is [apitypes.CodeNotFound] if the id is unknown.
-func (c *Client) Refund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
+// the id of the transfer that paid it. includeSafe also asks nodes what a contract that sends the refund will do with the
+// submission in force. The error's code is [apitypes.CodeNotFound] if the id is unknown.
+func (c *Client) Refund(ctx context.Context, id string, includeSafe bool) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
-	err := c.get(ctx, c.path("api/refunds", id), &answer)
+	refund := c.path("api/refunds", id)
+	if includeSafe {
+		refund.RawQuery = "include=safe"
+	}
+	err := c.get(ctx, refund, &answer)
 	return c.withClaimURL(answer), err
 }
 

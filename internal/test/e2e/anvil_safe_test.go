@@ -140,9 +140,9 @@ func (w *safeWallet) shows(refund string, state apitypes.SubmissionSafeState) {
 	w.Helper()
 	var found apitypes.RefundResponse
 	err := await(within(w, w.patience), func() bool {
-		_, text := w.get(w.replica, "/api/refunds/"+refund+"?include=safe")
-		found = apitypes.RefundResponse{}
-		expect.OK(w, json.Unmarshal([]byte(text), &found))
+		var err error
+		found, err = w.api(w.replica).Refund(w.Context(), refund, true)
+		expect.OK(w, err)
 		return len(found.Submissions) > 0 && found.Submissions[0].Safe != nil && found.Submissions[0].Safe.State == state
 	})
 	if err != nil {
@@ -193,7 +193,7 @@ func refundFromSafe(w *safeWallet) {
 	tx := w.execute(call, "0x1")
 	var is apitypes.RefundResponse
 	if err := await(within(w, w.patience), func() bool {
-		is, err = w.api(w.replica).Refund(w.Context(), sent.Refund.ID)
+		is, err = w.api(w.replica).Refund(w.Context(), sent.Refund.ID, false)
 		return err == nil && is.Refund.Status == apitypes.RefundConfirmed
 	}); err != nil || is.Refund.TxHash != tx {
 		w.Errorf("the executed refund is %+v, want %s", is.Refund, tx)

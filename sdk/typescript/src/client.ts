@@ -253,9 +253,13 @@ export class Quittance extends Events {
     );
   }
 
-  /** Fetches a refund, with the transaction while it can be sent. */
-  async getRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
-    const { data } = await this.http.GET("/api/refunds/{id}", { params: { path: { id } }, ...this.given(options) });
+  /**
+   * Fetches a refund, with the transaction while it can be sent. `include: ["safe"]` also asks nodes what a contract that
+   * sends the refund will do with the submission in force.
+   */
+  async getRefund(id: string, options: CallOptions & { include?: "safe"[] } = {}): Promise<RefundResponse> {
+    const params = { path: { id }, query: options.include ? { include: options.include } : {} };
+    const { data } = await this.http.GET("/api/refunds/{id}", { params, ...this.given(options) });
     return this.#refund(data!);
   }
 

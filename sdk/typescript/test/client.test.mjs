@@ -339,7 +339,7 @@ test("refunds are prepared under one key, canceled and listed", async () => {
   const { quittance, sent } = client(broken, refund, refund, refund, refund, submission, submission, submission, ok({ refunds: [{ id: "ref_1" }] }), ok({ refunds: [{ id: "ref_1" }] }), ok({ report: {} }));
   assert.equal((await quittance.prepareRefund("pay_1", { amount: "1" })).claimUrl, "https://pay.example/base/refunds/x?y");
   assert.equal(sent[0].headers.get("Idempotency-Key"), sent[1].headers.get("Idempotency-Key"));
-  await quittance.getRefund("ref_1");
+  await quittance.getRefund("ref_1", { include: ["safe"] });
   await quittance.cancelRefund("ref_1");
   await quittance.approveRefund("ref_1", { to: "0x1" });
   assert.equal((await quittance.submitRefund("ref_1")).id, "sub_1");
@@ -349,7 +349,7 @@ test("refunds are prepared under one key, canceled and listed", async () => {
   for await (const { id } of quittance.listPaymentRefunds("pay_1", "pending")) assert.equal(id, "ref_1");
   await quittance.getSettlementReport({ from: "2026-11-01", to: "2026-12-01", groupBy: "day" });
   assert.deepEqual(sent.slice(2).map((r) => `${r.method} ${r.url.slice("https://pay.example/base/api".length)}`), [
-    "GET /refunds/ref_1", "POST /refunds/ref_1/cancel", "POST /refunds/ref_1/approve",
+    "GET /refunds/ref_1?include=safe", "POST /refunds/ref_1/cancel", "POST /refunds/ref_1/approve",
     "POST /refunds/ref_1/submissions", "PUT /refunds/ref_1/submissions/sub_1", "POST /refunds/ref_1/submissions/sub_1/withdraw?checkedInWallet=true", "GET /refunds?status=pending",
     "GET /payments/pay_1/refunds?status=pending", "GET /reports/settlement?from=2026-11-01&to=2026-12-01&groupBy=day",
   ]);

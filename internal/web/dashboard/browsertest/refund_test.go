@@ -50,7 +50,7 @@ func (s sale) refund() apitypes.RefundRecord {
 // read returns the current state of a refund.
 func (s sale) read(id string) apitypes.RefundResponse {
 	s.t.Helper()
-	r, err := s.Client.Refund(s.t.Context(), id)
+	r, err := s.Client.Refund(s.t.Context(), id, false)
 	expect.OK(s.t, err)
 	return r
 }
