@@ -3400,7 +3400,8 @@ type Submission struct {
 	WithdrawnAt Time `json:"withdrawnAt,omitempty"`
 
 	// Safe The state of a refund that a contract, such as a Safe, has not sent. Present with `include=safe`, while the
-	// submission is in force, the sender is a contract, no node has the transaction, and one answers.
+	// submission is in force, the sender is a contract, no node has the transaction, and one answers. With a confirmed
+	// refund it is always `waiting`: the Safe may pay it again, so reject the number there.
 	Safe *SubmissionSafe `json:"safe,omitempty"`
 }
 
@@ -3411,15 +3412,21 @@ type SubmissionResponse struct {
 }
 
 // SubmissionSafe The state of a refund that a contract, such as a Safe, has not sent. Present with `include=safe`, while the
-// submission is in force, the sender is a contract, no node has the transaction, and one answers.
+// submission is in force, the sender is a contract, no node has the transaction, and one answers. With a confirmed
+// refund it is always `waiting`: the Safe may pay it again, so reject the number there.
 type SubmissionSafe struct {
 	// State `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.
 	// `settling`: the Safe used its number, in a block that is not final or not read. `used`: it used the number for
 	// another transaction, and all nodes and the recorded transfers prove that. `unknown`: check in the wallet.
 	State SubmissionSafeState `json:"state"`
 
-	// Nonce Number of the transaction in the Safe. Absent if it is not known.
+	// Nonce Number of the transaction in the Safe. Absent if it is not known. With `unknown`, the Safe has used it, and it
+	// is not proved for what.
 	Nonce *int64 `json:"nonce,omitempty"`
+
+	// RefundID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
+	// refund has an id of its own.
+	RefundID RefundID `json:"refundId,omitempty"`
 }
 
 // SubmissionSafeState `waiting`: the Safe can still execute the transaction; an execution that fails does not change that.

@@ -37,6 +37,7 @@ const (
 type SafeReport struct {
 	State SafeState
 	Nonce uint64
+	Spent bool // the state is SafeUnknown, and a node reports that the Safe has used Nonce
 }
 
 // MayBeTransaction reports whether the hash may be the hash of a transaction on the chain.
@@ -114,7 +115,7 @@ func (a SafeAnswers) Judge(noticed bool) SafeReport {
 		}
 	}
 	if best.State == safeUnproved || best.State == SafeUsed && (a.Failed || !noticed || used < min(2, a.Nodes)) {
-		best.State = SafeUnknown
+		best.State, best.Spent = SafeUnknown, true
 	}
 	return best
 }
@@ -190,7 +191,7 @@ func (q *safeQuestion) askCode(ctx context.Context, s Source, node BatchCaller) 
 	}
 	if len(*code) == 0 {
 		if n := q.number(s.Chain.ID, 0); n.ok {
-			return SafeReport{SafeWaiting, n.nonce}, nil
+			return SafeReport{State: SafeWaiting, Nonce: n.nonce}, nil
 		}
 		return SafeReport{State: SafeNone}, nil
 	}
@@ -233,9 +234,9 @@ func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller)
 	case !n.ok || !isSafe:
 		return SafeReport{State: SafeUnknown}, nil
 	case next <= n.nonce:
-		return SafeReport{SafeWaiting, n.nonce}, nil
+		return SafeReport{State: SafeWaiting, Nonce: n.nonce}, nil
 	case q.through.Number == 0:
-		return SafeReport{SafeSettling, n.nonce}, nil
+		return SafeReport{State: SafeSettling, Nonce: n.nonce}, nil
 	}
 	at := any(hexutil.Uint64(q.through.Number))
 	if !q.through.Hash.IsZero() { // so that a node on another fork refuses (EIP-1898)
@@ -247,11 +248,11 @@ func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller)
 	}
 	switch next, ok := safeNext(err, final); {
 	case !ok:
-		return SafeReport{safeUnproved, n.nonce}, nil
+		return SafeReport{State: safeUnproved, Nonce: n.nonce}, nil
 	case next > n.nonce:
-		return SafeReport{SafeUsed, n.nonce}, nil
+		return SafeReport{State: SafeUsed, Nonce: n.nonce}, nil
 	}
-	return SafeReport{SafeSettling, n.nonce}, nil
+	return SafeReport{State: SafeSettling, Nonce: n.nonce}, nil
 }
 
 // number returns the number of the hash in the Safe. next is the number of the Safe's next transaction.

@@ -219,7 +219,7 @@ func TestSafeTransaction(t *testing.T) {
 			t.Parallel()
 			i, _ := inspectSafe(t, test.nodes...)
 			got, err := i.SafeTransaction(of(t, "acme"), r, test.hash, through)
-			if want := (chain.SafeReport{State: test.want, Nonce: test.nonce}); err != nil || got.Judge(true) != want {
+			if want := (chain.SafeReport{State: test.want, Nonce: test.nonce, Spent: test.want == chain.SafeUnknown && test.nonce > 0}); err != nil || got.Judge(true) != want {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
 		})
@@ -287,7 +287,7 @@ func TestSafeUsableNodes(t *testing.T) {
 		t.Errorf("by two nodes: %+v, %v", got, err)
 	}
 	p.Nodes()[1].ReportFailure(coded(-32603))
-	if got, err := i.SafeTransaction(of(t, "globex"), r, hash, through); err != nil || got.Judge(true) != (chain.SafeReport{State: chain.SafeUnknown, Nonce: 7}) {
+	if got, err := i.SafeTransaction(of(t, "globex"), r, hash, through); err != nil || got.Judge(true) != (chain.SafeReport{State: chain.SafeUnknown, Nonce: 7, Spent: true}) {
 		t.Errorf("while one node is in backoff: %+v, %v", got, err)
 	}
 }

@@ -241,13 +241,16 @@ func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundReco
 	return r, err
 }
 
-// HasTransferLike reports whether a transfer with the sender, the recipient and the amount of a refund became final
-// since a time, as any refund.
-func (q Reader) HasTransferLike(ctx context.Context, r invoice.RefundRecord, since time.Time) (bool, error) {
+// TransferLike returns the id of a transfer with the sender, the recipient and the amount of a refund that became final
+// since a time, as any refund. It is empty without one.
+func (q Reader) TransferLike(ctx context.Context, r invoice.RefundRecord, since time.Time) (string, error) {
 	found, err := db.QueryAll(ctx, q, db.ScanID, `SELECT id FROM refunds WHERE confirmed_at >= $1
 		AND chain_key = $2 AND token = $3 AND from_address = $4 AND to_address = $5 AND amount = $6 LIMIT 1`,
 		since.Unix(), r.ChainKey, r.Token.String(), r.From.String(), r.To.String(), r.Amount.String())
-	return len(found) > 0, err
+	if len(found) == 0 {
+		return "", err
+	}
+	return found[0], err
 }
 
 // RefundByKey returns the refund of a payment that was prepared with an Idempotency-Key,

@@ -339,7 +339,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("assigned")(ledger.RemainderTransferAmounts(ctx, read, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}}))
 	run("lacking")(ledger.InvoicesLackingTransferAmounts(ctx, read, "base", "inv_1", 9))
 	refund := invoice.RefundRecord{ChainKey: "base", Token: moved.Token, Amount: moved.Amount}
-	run("a transfer like a refund's")(ledger.NewReader(read).HasTransferLike(ctx, refund, invoice.Unix(9999)))
+	run("a transfer like a refund's")(ledger.NewReader(read).TransferLike(ctx, refund, invoice.Unix(9999)))
 	run("heights")(ledger.IndexedHeights(ctx, read, []string{"base"}))
 	run("deposits")(ledger.Deposits(ctx, read, "base", []invoice.Address{moved.To, moved.From}))
 	run("deposit holdings")(ledger.NewReader(read).AreDeposits(ctx, []invoice.Address{moved.To, moved.From}))

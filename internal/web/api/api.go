@@ -120,8 +120,8 @@ type Reader interface {
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
 	// RefundRecords returns the matching refunds, newest first.
 	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
-	// HasTransferLike reports whether a transfer like that of a refund became final since a time.
-	HasTransferLike(ctx context.Context, r invoice.RefundRecord, since time.Time) (bool, error)
+	// TransferLike returns the id of a transfer like that of a refund that became final since a time, or "".
+	TransferLike(ctx context.Context, r invoice.RefundRecord, since time.Time) (string, error)
 	// Cursor returns how far a chain is read, or db.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
 	// Submissions returns the submissions of a refund, newest first.

@@ -12,25 +12,24 @@ import (
 )
 
 // safeOf returns the state of a hash that was recorded for a refund, or of none, if a contract such as a Safe sends the
-// refund. A Safe that has used the number of the transaction did not transfer if that would have been recorded.
-func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) (chain.SafeReport, error) {
+// refund. A Safe that has used the number of the transaction did not transfer if that would have been recorded. like is
+// the id of a transfer that it may have made then, as another refund, or empty.
+func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) (report chain.SafeReport, like string, err error) {
 	cursor, err := a.conf.Reader.Cursor(ctx, refund.ChainKey)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return chain.SafeReport{}, fmt.Errorf("read the cursor of %s: %w", refund.ChainKey, err)
+		return report, "", fmt.Errorf("read the cursor of %s: %w", refund.ChainKey, err)
 	}
 	answers, err := a.conf.Nodes.SafeTransaction(ctx, refund, hash, cursor.ReadThrough())
 	if err != nil {
-		return chain.SafeReport{}, unanswered(err)
+		return report, "", unanswered(err)
 	}
-	report := answers.Judge(true)
-	if report.State != chain.SafeUsed {
-		return report, nil
+	if report = answers.Judge(true); report.State != chain.SafeUsed && !report.Spent {
+		return report, "", nil
 	}
-	transferred, err := a.conf.Reader.HasTransferLike(ctx, refund, refund.CreatedAt)
-	if err != nil {
-		return report, fmt.Errorf("look for a transfer like refund %s: %w", refund.ID, err)
+	if like, err = a.conf.Reader.TransferLike(ctx, refund, refund.CreatedAt); err != nil {
+		return report, "", fmt.Errorf("look for a transfer like refund %s: %w", refund.ID, err)
 	}
-	return answers.Judge(!transferred && refund.WouldBeSent()), nil
+	return answers.Judge(like == "" && refund.WouldBeSent()), like, nil
 }
 
 // replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It is
@@ -40,7 +39,7 @@ func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantI
 	if err != nil || s.TxHash.IsZero() || s.TxHash == tx {
 		return s.TxHash, err
 	}
-	safe, err := a.safeOf(chain.OnBehalfOf(ctx, refund.MerchantID), refund, s.Signed())
+	safe, _, err := a.safeOf(chain.OnBehalfOf(ctx, refund.MerchantID), refund, s.Signed())
 	if err == nil && safe.State == chain.SafeUnknown {
 		err = problemf(apitypes.CodeRefundSubmitted, "The account %s is a contract, and may still execute %s, which is recorded for this refund. "+
 			"Another hash would hide it. Withdraw the submission first, once you know that it is not executed.", chain.Checksum(refund.From), s.Signed())
@@ -75,24 +74,35 @@ func refuseSafe(safe chain.SafeReport, from invoice.Address, checkedInWallet boo
 // budget, and no merchant has such an id.
 func viewsOf(merchantID string) string { return "views of " + merchantID }
 
-// submissionSafe returns what a contract will do with a submission, or nil if no contract sends the refund, it is sent,
-// or no node answers.
+// submissionSafe returns what a contract will do with a submission, or nil if no contract sends the refund or no node
+// answers. Of a refund that is sent it returns only that the contract can send it again.
 func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s invoice.Submission) *apitypes.SubmissionSafe {
-	if refund.Sent() || !s.InForce() {
+	paid := refund.Status == invoice.RefundConfirmed && !s.TxHash.IsZero() && s.TxHash != refund.Transfer.TxHash
+	if !s.InForce() || refund.Sent() && !paid {
 		return nil
 	}
 	ctx = chain.OnBehalfOf(ctx, viewsOf(refund.MerchantID))
-	safe, err := a.safeOf(ctx, refund, s.Signed())
+	safe, like, err := a.safeOf(ctx, refund, s.Signed())
+	nonce := int64(safe.Nonce)
 	switch {
-	case err != nil || safe.State == chain.SafeNone:
+	case err != nil || safe.State == chain.SafeNone || refund.Sent() && safe.State != chain.SafeWaiting:
 		return nil
 	case safe.State != chain.SafeUnknown:
-		nonce := int64(safe.Nonce)
 		return &apitypes.SubmissionSafe{State: apitypes.SubmissionSafeState(safe.State), Nonce: &nonce}
 	case !s.TxHash.IsZero():
 		if state, err := a.conf.Nodes.RefundTransaction(ctx, refund, s.TxHash); err != nil || state == chain.Queued || state == chain.Mined {
 			return nil
 		}
 	}
-	return &apitypes.SubmissionSafe{State: apitypes.SafeUnknown}
+	shown := &apitypes.SubmissionSafe{State: apitypes.SafeUnknown}
+	if safe.Spent {
+		shown.Nonce = &nonce
+	}
+	if like != "" {
+		// Merchants may share an address.
+		if other, err := a.conf.Reader.RefundRecord(ctx, like); err == nil && other.MerchantID == refund.MerchantID {
+			shown.RefundID = other.ID
+		}
+	}
+	return shown
 }

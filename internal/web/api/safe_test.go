@@ -107,6 +107,16 @@ func TestIntegrationSafe(t *testing.T) {
 			t.Errorf("refund %s is %s, want %s", path, got, want)
 		}
 	}
+	// The Safe did not pay it with the recorded hash, and can pay it again.
+	s.nodes.safe.State = chain.SafeWaiting
+	if got := shown(second); got == nil || got.State != apitypes.SafeWaiting || *got.Nonce != 8 {
+		t.Errorf("a paid refund that the Safe can pay again shows %+v", got)
+	}
+	for _, s.nodes.safe.State = range []chain.SafeState{chain.SafeUsed, chain.SafeSettling, chain.SafeUnknown, chain.SafeNone} {
+		if got := shown(second); got != nil {
+			t.Errorf("a paid refund shows %+v", got)
+		}
+	}
 }
 
 // transferOut is a transfer of an amount from the settlement address, in a block of its own.
@@ -172,7 +182,7 @@ func TestIntegrationSafeExecutedUnnoticed(t *testing.T) {
 			s.moved(t, 102, head.Hash, other, 4_000_000)
 			return submission
 		},
-		"announced late": func(s integration, prepare func(string) string, begin func(_, _ string) string, head invoice.Header) string {
+		"counted for another": func(s integration, prepare func(string) string, begin func(_, _ string) string, head invoice.Header) string {
 			prepare(`{"amount":"1000000"}`)
 			second := prepare(`{"amount":"1000000"}`)
 			s.moved(t, 102, head.Hash, invoice.Address{0xbb}, 1_000_000)
@@ -200,7 +210,13 @@ func TestIntegrationSafeExecutedUnnoticed(t *testing.T) {
 			refund, _, _ := strings.Cut(submission, "/submissions/")
 			got := decode[apitypes.RefundResponse](t, do(s.handler, "GET", refund+"?include=safe", ""), http.StatusOK)
 			if len(got.Submissions) == 0 || got.Submissions[0].Safe == nil || got.Submissions[0].Safe.State != apitypes.SafeUnknown {
-				t.Errorf("the refund shows %+v", got.Submissions)
+				t.Fatalf("the refund shows %+v", got.Submissions)
+			}
+			shown := got.Submissions[0].Safe
+			counted := shown.RefundID != "" && shown.RefundID != got.Refund.ID &&
+				decode[apitypes.RefundResponse](t, do(s.handler, "GET", "/api/refunds/"+shown.RefundID, ""), http.StatusOK).Refund.Status == apitypes.RefundConfirmed
+			if shown.Nonce == nil || *shown.Nonce != 8 || counted != (name == "counted for another") {
+				t.Errorf("the refund shows number %v and refund %q", shown.Nonce, shown.RefundID)
 			}
 			decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw?checkedInWallet=true", ""), http.StatusOK)
 		})

@@ -121,7 +121,7 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 	} else if asked.Gone == refund.Transfer.TxHash {
 		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
-	safe, err := a.safeOf(ctx, refund, submission.Signed())
+	safe, _, err := a.safeOf(ctx, refund, submission.Signed())
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ func (b *backend) SubmissionSeen(ctx context.Context, _, _, _ string, _ invoice.
 	return b.fail(ctx)
 }
 
-func (b *backend) HasTransferLike(ctx context.Context, _ invoice.RefundRecord, _ time.Time) (bool, error) {
-	return false, b.fail(ctx)
+func (b *backend) TransferLike(ctx context.Context, _ invoice.RefundRecord, _ time.Time) (string, error) {
+	return "", b.fail(ctx)
 }
 
 func (b *backend) Cursor(ctx context.Context, _ string) (ledger.Cursor, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/chaintest"
 )
 
 // TestSubmissions sends a refund as two people without scripts. One may, and the other sees who does.
@@ -72,6 +73,37 @@ func TestSubmissions(t *testing.T) {
 	globex := w.person("globex", access.Admin)
 	globex.get(path+"/wallet").want(t, http.StatusNotFound)
 	globex.post(act+"/transaction", url.Values{"txHash": {hash}}).want(t, http.StatusNotFound)
+}
+
+// TestSafeEqualRefunds has a Safe make a transfer that is counted for one of two equal refunds.
+func TestSafeEqualRefunds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.chain.Token(acmePays, 6) // the node answers nonce() with this number
+	w.paid(nil)
+	maria := w.named("acme", "maria", access.Finance)
+	var payments apitypes.PaymentList
+	maria.api("GET", "/api/payments", nil, &payments)
+	prepare := func(nonce uint64) string {
+		var made apitypes.RefundResponse
+		maria.api("POST", "/api/payments/"+payments.Payments[0].ID+"/refunds", member{"amount": "1500000"}, &made)
+		signed := chain.SafeTransactionHash(7, acmePays, houseToken, common.FromHex(made.Transaction.Data), nonce)
+		var begun apitypes.SubmissionResponse
+		maria.api("POST", "/api/refunds/"+made.Refund.ID+"/submissions", member{"txHash": signed.String()}, &begun)
+		return made.Refund.ID
+	}
+	first, second := prepare(8), prepare(6)
+	w.chain.MineAt(max(w.now().Unix(), w.chain.Head().Time+1), chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, invoice.NewAmount(1_500_000))))
+	w.chain.MineAt(w.chain.Head().Time + 1)
+	w.await("confirmed refund", func() bool {
+		var is apitypes.RefundResponse
+		maria.api("GET", "/api/refunds/"+first, nil, &is)
+		return is.Refund.Status == apitypes.RefundConfirmed
+	})
+	w.chain.Token(acmePays, 7)
+	maria.get("/dashboard/refunds/"+second).want(t, http.StatusOK, "It may have made the transfer that was counted for "+first,
+		"each transfer like this was counted for another refund, such as "+first)
+	maria.get("/dashboard/refunds/"+first).want(t, http.StatusOK, "may still execute its transaction number 8")
 }
 
 // TestSafeSubmission shows what a Safe does with a refund, and asks the person where the service does not know that.
