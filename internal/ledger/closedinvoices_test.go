@@ -475,6 +475,32 @@ func TestImportOfRefundedDeposit(t *testing.T) {
 	})
 }
 
+// TestSweepOfLostDeposit reads the sweep of a lost invoice's deposit before the recovery watches its address, as a payment.
+// Read again, it is none, and no node has left it out.
+func TestSweepOfLostDeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+		w.lose(lost)
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		w.mine(w.head().Time.Unix()+1, w.deposit(lost, 1_000_000))
+		swept := w.next(w.head().Time.Unix()+1, w.sweep(lost, 1_000_000))
+		w.observe(swept)
+		w.reorg(1)
+		missed := func() []invoice.Transfer {
+			got, err := w.Orphaned(t.Context(), w.chainKey, swept.Number)
+			w.must(err)
+			return got
+		}
+		expect.Equal(t, len(missed()), 1, "orphaned payments before the address is known")
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
+			return ledger.InsertLostAddresses(t.Context(), tx, w.chainKey, map[invoice.Address]invoice.Hash{lost.DepositAddress: lost.CommitmentID})
+		}))
+		w.observe(swept)
+		expect.Equal(t, len(missed()), 0, "orphaned payments in blocks that were read again")
+	})
+}
+
 // TestRefundAfterImport creates a lost invoice again. The refund of its payment was prepared in the lost past, and is in
 // a block after it, or in none because of a reorg, when the payment gets its invoice.
 func TestRefundAfterImport(t *testing.T) {
