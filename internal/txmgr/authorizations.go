@@ -173,17 +173,9 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 // ready returns the due authorizations that a simulation carries out, up to the size of a batch. It refuses those that
 // were never sent and cannot be carried out.
 func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorization) ([]readyAuthorization, error) {
-	ids := make([]string, len(due))
-	for i, a := range due {
-		ids[i] = a.InvoiceID
-	}
-	invoices, err := ledger.InvoicesWithoutLines(ctx, k.w.conf.Store, ids)
+	awaited, err := k.awaited(ctx, due)
 	if err != nil {
 		return nil, err
-	}
-	awaited := make(map[string]invoice.Amount, len(invoices))
-	for _, inv := range invoices {
-		awaited[inv.ID] = inv.Due()
 	}
 	most := k.batch
 	if k.relay == (common.Address{}) {
@@ -218,6 +210,20 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 		k.w.conf.Logger.Warn("simulation of an authorization failed, will retry", "err", err)
 	}
 	return ready, nil
+}
+
+// awaited returns the amounts that the invoices of authorizations await, by invoice.
+func (k *authorizationWork) awaited(ctx context.Context, due []ledger.Authorization) (map[string]invoice.Amount, error) {
+	ids := make([]string, len(due))
+	for i, a := range due {
+		ids[i] = a.InvoiceID
+	}
+	invoices, err := ledger.InvoicesWithoutLines(ctx, k.w.conf.Store, ids)
+	awaited := make(map[string]invoice.Amount, len(invoices))
+	for _, inv := range invoices {
+		awaited[inv.ID] = inv.Due()
+	}
+	return awaited, err
 }
 
 // isSkipped reports whether a due authorization waits. After a transaction that did not carry it out it waits for

@@ -209,7 +209,7 @@ func TestLeaseIsKeptInALongRound(t *testing.T) {
 	w.net.before = func(method string, _ []any) error {
 		if method == "eth_call" && !asked {
 			asked = true
-			time.Sleep(ttl + ttl/2)
+			<-time.After(ttl + ttl/2)
 			taken, err := w.store.AcquireWorkLease(w.ctx, other, time.Now(), time.Now().Add(ttl))
 			must(t, err)
 			if taken {
