@@ -384,20 +384,29 @@ func TestFindInvoices(t *testing.T) {
 	}
 }
 
-// A chain's testClock may be behind or ahead of the service's.
+// A chain's testClock may be behind or ahead of the service's. A recovery sees a payment again after it was confirmed.
 func TestConfirmationsFollowThePayment(t *testing.T) {
+	for confirmed, want := range map[int64][]string{
+		40: {"payment.seen 20", "payment.confirmation 20", "payment.confirmation 30", "payment.confirmation 40", "payment.confirmed 40"},
+		10: {"payment.seen 10", "payment.confirmation 10", "payment.confirmation 10", "payment.confirmation 10", "payment.confirmed 10"},
+	} {
+		expect.NoDiff(t, cmp.Diff(want, confirmations(t, confirmed)), "confirmed at %d", confirmed)
+	}
+}
+
+// confirmations returns the timeline of a payment that was seen at 20 and confirmed at a time.
+func confirmations(t *testing.T, confirmed int64) (got []string) {
+	t.Helper()
 	b := newListBackend(1)
 	p := b.payments[0]
-	p.ObservedAt, p.ConfirmedAt = invoice.Unix(now+20), invoice.Unix(now+40)
+	p.ObservedAt, p.ConfirmedAt = invoice.Unix(now+20), invoice.Unix(now+confirmed)
 	b.history = ledger.InvoiceHistory{Payments: []ledger.SeenPayment{{PaymentRow: p, Confirmations: []ledger.Confirmation{
 		{Number: 1, Time: invoice.Unix(now + 15)}, {Number: 2, Time: invoice.Unix(now + 30)}, {Number: 3, Time: invoice.Unix(now + 45)},
 	}}}}
-	var got []string
 	for _, e := range decode[apitypes.Timeline](t, do(newAPI(t, b), "GET", "/api/invoices/"+invoiceID(0)+"/timeline", ""), http.StatusOK).Entries {
 		if e.PaymentID != "" {
 			got = append(got, fmt.Sprintf("%s %d", e.Kind, e.At-now))
 		}
 	}
-	want := []string{"payment.seen 20", "payment.confirmation 20", "payment.confirmation 30", "payment.confirmation 40", "payment.confirmed 40"}
-	expect.NoDiff(t, cmp.Diff(want, got), "entries")
+	return got
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
@@ -49,11 +50,19 @@ func (t *timeline) add(at time.Time, rank int, id string, e apitypes.TimelineEnt
 // addTransfer adds when a transfer was seen, orphaned and confirmed. e has its other fields.
 func (t *timeline) addTransfer(what, id string, e apitypes.TimelineEntry, seen, orphaned, confirmed time.Time) {
 	e.Kind = what + ".seen"
-	t.add(seen, rankSeen, id, e)
+	t.add(seenAt(seen, confirmed), rankSeen, id, e)
 	e.Kind = what + ".orphaned"
 	t.add(orphaned, rankConfirmed, id+".orphaned", e)
 	e.Kind = what + ".confirmed"
 	t.add(confirmed, rankConfirmed, id+".confirmed", e)
+}
+
+// seenAt returns when a transfer was seen, which is not after it was confirmed. A recovery saw it again later.
+func seenAt(seen, confirmed time.Time) time.Time {
+	if confirmed.IsZero() {
+		return seen
+	}
+	return clock.Earlier(seen, confirmed)
 }
 
 // listTimeline answers GET /api/invoices/{id}/timeline.
@@ -212,7 +221,7 @@ func timelineOf(h ledger.InvoiceHistory, sent []mailer.Mail, needed uint64, now 
 		if !r.Transfer.TxHash.IsZero() {
 			entry.TxHash = r.Transfer.TxHash.String()
 		}
-		t.add(r.CreatedAt, rankSeen, r.ID, entry)
+		t.add(seenAt(r.CreatedAt, r.Transfer.ConfirmedAt), rankSeen, r.ID, entry)
 		entry.Kind = "refund.canceled"
 		t.add(r.CanceledAt, rankConfirmed, r.ID, entry)
 		if r.StatusAt(now) == invoice.RefundExpired {
