@@ -23,6 +23,7 @@ type Approval struct {
 	People      int    // how many approvals the policy wanted at the time of the request
 	Needed      int    // the same, or more if the policy wants more now
 	RequestedBy string // label of the principal
+	Requester   string // the principal's Holder
 	RequestedAt time.Time
 	ExpiresAt   time.Time
 	UsedAt      time.Time // when the action was made; zero before

@@ -488,7 +488,7 @@ func TestMaxApprovals(t *testing.T) {
 		b.want(access.ApprovalPolicy{People: 2})
 		for n := range access.MaxApprovals {
 			a := b.refund(uint64(n + 1))
-			a.By.Name = fmt.Sprint("shop ", n/access.MaxApprovalsOf)
+			a.By.KeyID = fmt.Sprint("key_", n/access.MaxApprovalsOf) // all have one name
 			b.ask(a)
 			if a.Amount = invoice.NewAmount(1_000); n == access.MaxApprovalsOf-1 {
 				a.Subject = "one more"
@@ -500,9 +500,22 @@ func TestMaxApprovals(t *testing.T) {
 		if _, err := b.request(b.refund(1_000)); !errors.Is(err, access.ErrTooManyApprovals) {
 			t.Errorf("one more: %v", err)
 		}
-		b.ask(b.refund(1))
+		first := b.refund(1)
+		b.ask(first)
 		b.at = b.at.Add(access.ApprovalLifetime)
-		b.ask(b.refund(1_000))
+		leaked := b.person("acme", access.Admin)
+		for n := range access.MaxApprovalsOf {
+			a := b.refund(uint64(n + 1))
+			a.By = leaked.Principal()
+			b.ask(a)
+		}
+		kept := b.ask(b.refund(1_000)) // by another key of the same name
+		left := b.ask(access.GuardedAction{By: leaked.Principal(), Kind: access.OfRefund, Subject: first.Subject, Amount: first.Amount})
+		if _, err := b.keys.Revoke(t.Context(), access.Open(), leaked.ID); err != nil {
+			t.Fatal(err)
+		}
+		b.wantState(left.ID, access.ApprovalExpired)
+		b.wantState(kept.ID, access.ApprovalRequested)
 	})
 }
 

@@ -43,6 +43,7 @@ var approvalTable = db.NewTable("approvals", func(a *Approval) []db.Column {
 		db.Col("subject_hash", db.Text(&a.Hash)),
 		db.Col("people", db.Int(&a.People)),
 		db.Col("requested_by", db.Text(&a.RequestedBy)),
+		db.Col("requester", db.Text(&a.Requester)),
 		db.Col("requested_at", db.Seconds(&a.RequestedAt)),
 		db.Col("expires_at", db.Seconds(&a.ExpiresAt)),
 		db.Col("used_at", db.Null(db.Seconds(&a.UsedAt))),
@@ -91,15 +92,28 @@ func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind Approv
 // expireApprovals stores which requests of the merchant of a new one have expired, so that they can be made again, and
 // returns how many are open, and how many of them the same person or key made.
 func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int, err error) {
-	expired := "merchant_id = $1 AND " + isOpen + " AND expires_at <= $2"
-	for _, statement := range []string{"DELETE FROM approval_notices WHERE approval_id IN (SELECT id FROM approvals WHERE " + expired + ")", "UPDATE approvals SET state = 'expired' WHERE " + expired} {
-		if _, err := tx.Exec(ctx, statement, a.MerchantID, a.RequestedAt.Unix()); err != nil {
-			return 0, 0, err
-		}
+	if err := expireOpen(ctx, tx, "expires_at <= $2", a.MerchantID, a.RequestedAt.Unix()); err != nil {
+		return 0, 0, err
 	}
 	_, err = db.QueryRow(ctx, tx, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&open, &own) },
-		"SELECT count(*), count(CASE WHEN requested_by = $2 THEN 1 END) FROM approvals WHERE merchant_id = $1 AND "+isOpen, a.MerchantID, a.RequestedBy)
+		"SELECT count(*), count(CASE WHEN requester = $2 THEN 1 END) FROM approvals WHERE merchant_id = $1 AND "+isOpen, a.MerchantID, a.Requester)
 	return open, own, err
+}
+
+// endApprovalsOf ends the open requests of a merchant's key, which is revoked, and of sessions that depend on it.
+func endApprovalsOf(ctx context.Context, tx *db.Tx, merchantID, keyID string) error {
+	return expireOpen(ctx, tx, "' ' || requester || ' ' LIKE $2", merchantID, "% "+keyID+" %")
+}
+
+// expireOpen stores that the open requests of a merchant have expired that meet a condition with the parameter $2.
+func expireOpen(ctx context.Context, tx *db.Tx, condition, merchantID string, arg any) error {
+	which := "merchant_id = $1 AND " + isOpen + " AND " + condition
+	for _, statement := range []string{"DELETE FROM approval_notices WHERE approval_id IN (SELECT id FROM approvals WHERE " + which + ")", "UPDATE approvals SET state = 'expired' WHERE " + which} {
+		if _, err := tx.Exec(ctx, statement, merchantID, arg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // InsertApproval stores a new request.

@@ -34,7 +34,7 @@ func (m *SessionManager) RequestApproval(ctx context.Context, err error) error {
 		}
 		a = Approval{
 			ID: m.ids.New(PrefixApproval), MerchantID: merchantID, Kind: required.Kind, Subject: text, Hash: hash, State: ApprovalRequested,
-			People: policy.People, Needed: policy.People, RequestedBy: shorten(required.By.Label()), RequestedAt: now, ExpiresAt: now.Add(ApprovalLifetime),
+			People: policy.People, Needed: policy.People, RequestedBy: shorten(required.By.Label()), Requester: required.By.Holder(), RequestedAt: now, ExpiresAt: now.Add(ApprovalLifetime),
 		}
 		if n, own, err := expireApprovals(ctx, tx, a); err != nil {
 			return err

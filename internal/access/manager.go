@@ -341,11 +341,14 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 	return record, nil
 }
 
-// revokeKey stores that a key is revoked, and returns its record and the change.
+// revokeKey stores that a key is revoked, ends its requests for approval, and returns its record and the change.
 func revokeKey(ctx context.Context, tx *db.Tx, r Record, now time.Time) (Record, Change, error) {
 	c := Change{MerchantID: r.MerchantID, Action: ActionKeyRevoke, Object: r.ID, Before: audited(r)}
 	r.RevokedAt = now
 	c.After = audited(r)
+	if err := endApprovalsOf(ctx, tx, r.MerchantID, r.ID); err != nil {
+		return r, c, err
+	}
 	return r, c, UpdateKey(ctx, tx, r)
 }
 

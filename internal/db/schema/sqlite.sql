@@ -1953,6 +1953,8 @@ CREATE TABLE approvals (
     people       BIGINT NOT NULL CHECK (people BETWEEN 2 AND 10),
     -- name of the key or person that asked
     requested_by TEXT NOT NULL CHECK (length(requested_by) BETWEEN 1 AND 200),
+    -- id of the person, or ids of the key and of the keys by whose links it asked
+    requester    TEXT NOT NULL DEFAULT '',
     -- Unix seconds
     requested_at BIGINT NOT NULL,
     -- until when it can be approved and used, Unix seconds
