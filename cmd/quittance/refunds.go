@@ -187,7 +187,9 @@ func newRefundsShow(env environment) *cobra.Command {
 	return oneRefundCommand(env, &cobra.Command{
 		Use: "show ID", Short: "show one refund, with the transaction to sign",
 		Long: "Shows a refund and, while it can be sent, the transaction to sign.",
-	}, (*client.Client).Refund)
+	}, func(c *client.Client, ctx context.Context, id string) (apitypes.RefundResponse, error) {
+		return c.Refund(ctx, id, false)
+	})
 }
 
 func newRefundsCancel(env environment) *cobra.Command {
