@@ -1,10 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -31,34 +31,16 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	limit, scope := q.limit(), q.scope("approvals", "merchantId", "state")
 	merchantID, possible := q.merchantID()
 	filter := access.ApprovalFilter{MerchantID: merchantID, Before: q.cursor(scope), At: a.conf.Now()}
-	if state, ok := q.get("state"); ok {
-		filter.State = access.ApprovalState(state)
-		if !slices.Contains(access.ApprovalStates, filter.State) {
-			q.reject("state", "must be one of %s; it is %.40q", enumerate(access.ApprovalStates), state)
-		}
-	}
+	filter.State = access.ApprovalState(one(q, "state", access.ApprovalStates))
 	if q.err != nil {
 		return q.err
 	}
-	return listing[access.Approval]{
-		name: "approvals", limit: limit,
-		read: func(ctx context.Context, last *access.Approval, n int) ([]access.Approval, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, err := a.conf.Reader.Approvals(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list requests for approval: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(apiconv.Approval),
-		cursor:   descendingCursor(scope, func(a *access.Approval) string { return a.ID }),
-	}.serve(a, w, r)
+	page := listing[access.Approval]{name: "approvals", limit: limit, elements: elementsOf(apiconv.Approval)}
+	return page.before(scope, possible, func(a *access.Approval) string { return a.ID }, func(ctx context.Context, before string, n int) ([]access.Approval, error) {
+		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
+		found, err := a.conf.Reader.Approvals(ctx, filter)
+		return found, during("list requests for approval", err)
+	}).serve(a, w, r)
 }
 
 // getApproval answers GET /api/approvals/{id}.
@@ -80,9 +62,5 @@ func (a *API) getApproval(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("read people who may approve: %w", err)
 	}
 	votes, err := a.conf.Reader.ApprovalVotes(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("read votes: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people))
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people), during("read votes", err))
 }

@@ -127,8 +127,7 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 			return err
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: Authorization(found)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: Authorization(found)}, nil)
 }
 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is

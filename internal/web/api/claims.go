@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -36,25 +37,12 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[ledger.ClaimRow]{
-		name: "claims", limit: limit,
-		read: func(ctx context.Context, last *ledger.ClaimRow, n int) ([]ledger.ClaimRow, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, err := a.conf.Reader.Claims(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list claims: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(Claim),
-		cursor:   descendingCursor(scope, func(c *ledger.ClaimRow) string { return c.ID }),
-	}.serve(a, w, r)
+	page := listing[ledger.ClaimRow]{name: "claims", limit: limit, elements: elementsOf(Claim)}
+	return page.before(scope, possible, func(c *ledger.ClaimRow) string { return c.ID }, func(ctx context.Context, before string, n int) ([]ledger.ClaimRow, error) {
+		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
+		found, err := a.conf.Reader.Claims(ctx, filter)
+		return found, during("list claims", err)
+	}).serve(a, w, r)
 }
 
 func fromClaims(claims []ledger.ClaimRow) []apitypes.Claim {

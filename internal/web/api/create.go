@@ -40,8 +40,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
-	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL))
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), nil)
 }
 
 // parseDraft parses the members of a create. It returns an *invoice.FieldError for the first member,

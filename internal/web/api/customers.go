@@ -116,8 +116,7 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("erase a customer: %w", err)
 	}
 	markReplay(w, *once.Replayed)
-	a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: Erasure(e)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: Erasure(e)}, nil)
 }
 
 // customerAfter returns the key of the customer after which a page begins, or "". A cursor contains an
@@ -161,6 +160,5 @@ func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("add invoices up: %w", err)
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)}, nil)
 }

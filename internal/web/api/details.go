@@ -113,17 +113,13 @@ func (m memberReader) metadata(o object, c *invoice.DetailsChange) error {
 	})
 }
 
-// texts reads an array of strings.
-func texts(o object, name string) ([]string, error) {
-	array, ok := o[name].([]any)
-	if !ok {
-		return nil, invalidField(name, "must be an array; it is %s", kind(o[name]))
-	}
-	all := make([]string, len(array))
-	for i, element := range array {
-		if all[i], ok = element.(string); !ok {
-			return nil, invalidField(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
+// texts reads an array of strings into dst, which is unchanged if the array is absent.
+func texts(o object, name string, dst *[]string) error {
+	return array(o, name, dst, func(path string, element any, to *string) error {
+		text, ok := element.(string)
+		if *to = text; !ok {
+			return invalidField(path, "must be a string; it is %s", kind(element))
 		}
-	}
-	return all, nil
+		return nil
+	})
 }

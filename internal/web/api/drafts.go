@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -39,11 +38,7 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
-	if err != nil {
-		return fmt.Errorf("change invoice: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, during("change invoice", err))
 }
 
 // invoiceChange parses the members of an invoice's change. It returns an
@@ -85,11 +80,7 @@ func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.Finalize(r.Context(), access.FromContext(r.Context()), id)
-	if err != nil {
-		return fmt.Errorf("finalize invoice: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL))
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), during("finalize invoice", err))
 }
 
 // voidInvoice answers POST /api/invoices/{id}/void. The body is not read.
@@ -99,11 +90,7 @@ func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.Void(r.Context(), access.FromContext(r.Context()), id)
-	if err != nil {
-		return fmt.Errorf("void invoice: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, during("void invoice", err))
 }
 
 // deleteInvoice answers DELETE /api/invoices/{id}.
@@ -112,9 +99,5 @@ func (a *API) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.conf.Ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id); err != nil {
-		return fmt.Errorf("delete invoice: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, during("delete invoice", a.conf.Ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id)))
 }

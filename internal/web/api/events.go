@@ -170,12 +170,7 @@ func (q *query) eventFilter() (f webhooks.EventFilter, possible bool) {
 		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && isVisibleASCII(id)
 	}
 	f.Created = q.span("createdAfter", "createdBefore")
-	if state, ok := q.get("delivery"); ok {
-		f.Delivery = webhooks.Status(state)
-		if !slices.Contains(deliveryStates, f.Delivery) {
-			q.reject("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
-		}
-	}
+	f.Delivery = webhooks.Status(one(q, "delivery", deliveryStates))
 	return f, possible
 }
 
@@ -228,8 +223,7 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 			record.Attempts = append(record.Attempts, Attempt(attempt))
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, record)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, record, nil)
 }
 
 // visibleEvent returns an event with its attempts, or db.ErrNotFound unless the

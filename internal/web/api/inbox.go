@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
-	f := ledger.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	f := ledger.InboxFilter{MerchantID: merchantID, Kind: invoice.ItemKind(one(q, "kind", invoice.ItemKinds)), Before: q.cursor(scope), Limit: limit}
 	if id, ok := q.get("objectId"); ok {
 		f.ObjectID = id
 		if !isVisibleASCII(id) || len(id) > maxObjectID || f.Kind != "" || f.Before != "" {
@@ -53,18 +52,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 		}
 		list.NextCursor = stoppedCursor(scope, next)
 	}
-	a.writeJSON(w, r, http.StatusOK, list)
-	return nil
-}
-
-// itemKind returns the parameter kind, or "".
-func (q *query) itemKind() invoice.ItemKind {
-	text, ok := q.get("kind")
-	kind := invoice.ItemKind(text)
-	if ok && !slices.Contains(invoice.ItemKinds, kind) {
-		q.reject("kind", "must be one of %s; it is %.40q", enumerate(invoice.ItemKinds), text)
-	}
-	return kind
+	return a.writeJSON(w, r, http.StatusOK, list, nil)
 }
 
 // fromItems converts items with the objects that they are about.
@@ -115,8 +103,7 @@ func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 			answer.Counts = append(answer.Counts, apitypes.InboxCount{Kind: apitypes.InboxKind(c.Kind), Count: c.Count, More: c.More})
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, answer)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, answer, nil)
 }
 
 // decide answers POST /api/inbox/decisions.
@@ -154,8 +141,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("decide: %w", err)
 	}
 	w.Header().Set("Location", "/api/inbox/decisions?objectId="+d.ObjectID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.DecisionResponse{Decision: apiconv.Decision(d)})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, nil)
 }
 
 // undoDecision answers POST /api/inbox/decisions/{id}/undo.
@@ -165,11 +151,7 @@ func (a *API) undoDecision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d, err := a.conf.Ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
-	if err != nil {
-		return fmt.Errorf("undo decision: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, during("undo decision", err))
 }
 
 // listDecisions answers GET /api/inbox/decisions.
@@ -187,25 +169,12 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[invoice.Decision]{
-		name: "decisions", limit: limit,
-		read: func(ctx context.Context, last *invoice.Decision, n int) ([]invoice.Decision, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, err := a.conf.Reader.Decisions(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list decisions: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(apiconv.Decision),
-		cursor:   descendingCursor(scope, func(d *invoice.Decision) string { return d.ID }),
-	}.serve(a, w, r)
+	page := listing[invoice.Decision]{name: "decisions", limit: limit, elements: elementsOf(apiconv.Decision)}
+	return page.before(scope, possible, func(d *invoice.Decision) string { return d.ID }, func(ctx context.Context, before string, n int) ([]invoice.Decision, error) {
+		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
+		found, err := a.conf.Reader.Decisions(ctx, filter)
+		return found, during("list decisions", err)
+	}).serve(a, w, r)
 }
 
 // maxObjectID bounds an id in a path or a filter, in bytes.

@@ -33,11 +33,7 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	record, key, err := a.conf.Keys.Create(r.Context(), access.FromContext(r.Context()), request)
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()}, err)
 }
 
 // parseKeyRequest parses the members of a new key. It returns an *invoice.FieldError for
@@ -54,15 +50,12 @@ func parseKeyRequest(o object) (r access.KeyRequest, err error) {
 
 // scopes reads an array of scopes and presets.
 func scopes(o object, name string, dst *access.Scopes) error {
-	array, ok := o[name].([]any)
-	if !ok {
+	if _, ok := o[name].([]any); !ok {
 		return invalidField(name, "must be an array of scopes; it is %s", kind(o[name]))
 	}
-	names := make([]string, len(array))
-	for i, element := range array {
-		if names[i], ok = element.(string); !ok {
-			return invalidField(fmt.Sprintf("%s[%d]", name, i), "must be a string; it is %s", kind(element))
-		}
+	var names []string
+	if err := texts(o, name, &names); err != nil {
+		return err
 	}
 	var err error
 	if *dst, err = access.ParseScopes(names); err != nil {
@@ -86,11 +79,7 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	record, key, err := a.conf.Keys.Rotate(r.Context(), access.FromContext(r.Context()), id, time.Duration(overlap)*time.Second)
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()}, err)
 }
 
 // overlapSeconds reads the overlap of a rotation.
@@ -110,11 +99,8 @@ func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.conf.Keys.Revoke(r.Context(), access.FromContext(r.Context()), id); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	_, err = a.conf.Keys.Revoke(r.Context(), access.FromContext(r.Context()), id)
+	return noContent(w, err)
 }
 
 // listKeys answers GET /api/keys.
@@ -126,25 +112,12 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[access.Record]{
-		name: "keys", limit: limit,
-		read: func(ctx context.Context, last *access.Record, n int) ([]access.Record, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, err := a.conf.Reader.Keys(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list keys: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.conf.Now()) }),
-		cursor:   descendingCursor(scope, func(k *access.Record) string { return k.ID }),
-	}.serve(a, w, r)
+	page := listing[access.Record]{name: "keys", limit: limit, elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.conf.Now()) })}
+	return page.before(scope, possible, func(k *access.Record) string { return k.ID }, func(ctx context.Context, before string, n int) ([]access.Record, error) {
+		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
+		found, err := a.conf.Reader.Keys(ctx, filter)
+		return found, during("list keys", err)
+	}).serve(a, w, r)
 }
 
 // keyProblem returns the problem of an error of Keys, or nil for another error.

@@ -43,11 +43,7 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		inv, err = a.visibleInvoice(r.Context(), id)
 	}
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, err)
 }
 
 // listInvoices answers GET /api/invoices.
@@ -179,8 +175,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("read the note of an attribution: %w", err)
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: payment})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: payment}, nil)
 }
 
 // checkSees returns db.ErrNotFound unless the principal may see the payment: one of its
@@ -206,8 +201,7 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 	if err := a.addRefunds(r.Context(), detailed); err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: detailed[0]})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: detailed[0]}, nil)
 }
 
 // addLost marks the payments without an invoice that were made for invoices that the database has

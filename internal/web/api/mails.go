@@ -45,8 +45,7 @@ func (a *API) listMails(w http.ResponseWriter, r *http.Request) error {
 	for i, m := range found {
 		list.Mails[i] = mailOf(m, inv.Status)
 	}
-	a.writeJSON(w, r, http.StatusOK, list)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, list, nil)
 }
 
 // mailOf converts a mail about an invoice in a state. The merchant does not see the address to which a payer had a receipt
@@ -111,7 +110,7 @@ func (a *API) mailOrder(ctx context.Context, o object, inv invoice.Invoice) (mai
 	err := cmp.Or(
 		optionalText(o, "email", &email),
 		optionalText(o, "language", &language),
-		optional(o, "reminderHours", func(n string) (err error) { order.ReminderHours, err = reminderHours(o, n); return err }),
+		reminderHours(o, &order.ReminderHours),
 	)
 	if err != nil {
 		return order, err
@@ -142,23 +141,17 @@ func languages() (tags []string) {
 	return tags
 }
 
-// reminderHours reads an array of integers.
-func reminderHours(o object, name string) ([]int, error) {
-	array, ok := o[name].([]any)
-	if !ok {
-		return nil, invalidField(name, "must be an array; it is %s", kind(o[name]))
-	}
-	all := make([]int, len(array))
-	for i, element := range array {
+// reminderHours reads an array of integers into dst, which is unchanged if the array is absent.
+func reminderHours(o object, dst *[]int) error {
+	err := array(o, "reminderHours", dst, func(path string, element any, to *int) (err error) {
 		number, ok := element.(json.Number)
-		n, err := strconv.Atoi(number.String())
-		if !ok || err != nil {
-			return nil, invalidField(fmt.Sprintf("%s[%d]", name, i), "must be an integer, written in digits alone; it is %s", kind(element))
+		if *to, err = strconv.Atoi(number.String()); !ok || err != nil {
+			return invalidField(path, "must be an integer, written in digits alone; it is %s", kind(element))
 		}
-		all[i] = n
-	}
-	slices.Sort(all)
-	return all, nil
+		return nil
+	})
+	slices.Sort(*dst)
+	return err
 }
 
 // dropReminders answers DELETE /api/invoices/{id}/mails.
@@ -173,9 +166,5 @@ func (a *API) dropReminders(w http.ResponseWriter, r *http.Request) error {
 	if a.conf.Mails == nil {
 		return errNoMailServer
 	}
-	if err := a.conf.Mails.DropReminders(r.Context(), id); err != nil {
-		return fmt.Errorf("drop reminders: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, during("drop reminders", a.conf.Mails.DropReminders(r.Context(), id)))
 }

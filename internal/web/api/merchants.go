@@ -55,13 +55,9 @@ func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("read merchant: %w", err)
 	}
 	stored, err := a.conf.Reader.MerchantStorage(r.Context(), m.ID)
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m), Storage: &apitypes.MerchantStorage{
+	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m), Storage: &apitypes.MerchantStorage{
 		AuditBytes: stored.AuditBytes, AuditQuota: stored.AuditQuota, Invoices: stored.Invoices, InvoiceQuota: stored.InvoiceQuota,
-	}})
-	return nil
+	}}, err)
 }
 
 // createMerchant answers POST /api/merchants.
@@ -83,8 +79,7 @@ func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("create merchant: %w", err)
 	}
 	w.Header().Set("Location", "/api/merchants/"+m.ID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, nil)
 }
 
 // updatedMerchant has the members of a change of a merchant. A client may send the whole merchant back.
@@ -104,11 +99,7 @@ func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := a.conf.Merchants.Update(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
-	if err != nil {
-		return fmt.Errorf("change merchant: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, during("change merchant", err))
 }
 
 // parseMerchantChange parses the members of a merchant. It returns an *invoice.FieldError
@@ -120,27 +111,21 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 		optionalText(o, "supportContact", &c.SupportContact),
 		optionalText(o, "statement", &c.Statement),
 		optionalText(o, "timezone", &c.Timezone),
-		optional(o, "tolerance", func(n string) error {
-			c.Tolerance = new(invoice.Tolerance)
-			return text(o, "", n, c.Tolerance, invoice.ParseTolerance)
-		}),
+		optionalParsed(o, "tolerance", &c.Tolerance, invoice.ParseTolerance),
 		optionalParsed(o, "collection", &c.Collection, parseCollection),
 		optional(o, "defaultAddresses", func(n string) (err error) { c.DefaultAddresses, err = addressesByChain(o, n); return err }),
-		optional(o, "allowedAddresses", func(n string) (err error) { c.Allowed, err = allowedAddresses(o, n); return err }),
+		allowedAddresses(o, "allowedAddresses", &c.Allowed),
 		optional(o, "immediately", func(n string) error { return boolean(o, n, &c.Immediately) }),
-		optional(o, "returnHosts", func(n string) (err error) { c.ReturnHosts, err = texts(o, n); return err }),
-		optional(o, "embedOrigins", func(n string) (err error) { c.EmbedOrigins, err = texts(o, n); return err }),
-		optional(o, "reminderHours", func(n string) (err error) { c.ReminderHours, err = reminderHours(o, n); return err }),
+		texts(o, "returnHosts", &c.ReturnHosts),
+		texts(o, "embedOrigins", &c.EmbedOrigins),
+		reminderHours(o, &c.ReminderHours),
 	)
 	return c, err
 }
 
 // optionalText reads a string member into a new variable if it is present.
 func optionalText(o object, name string, dst **string) error {
-	return optional(o, name, func(name string) error {
-		*dst = new(string)
-		return text(o, "", name, *dst, asIs)
-	})
+	return optionalParsed(o, name, dst, asIs)
 }
 
 // addressesByChain reads an object of addresses by chain key.
@@ -160,24 +145,15 @@ func addressesByChain(o object, name string) (map[string]invoice.Address, error)
 	return all, nil
 }
 
-// allowedAddresses reads an array of objects with chainKey and address.
-func allowedAddresses(o object, name string) ([]invoice.AllowedAddress, error) {
-	array, ok := o[name].([]any)
-	if !ok {
-		return nil, invalidField(name, "must be an array; it is %s", kind(o[name]))
-	}
-	all := make([]invoice.AllowedAddress, len(array))
-	for i, element := range array {
-		path := fmt.Sprintf("%s[%d]", name, i)
+// allowedAddresses reads an array of objects with chainKey and address into dst, which is unchanged if the array is absent.
+func allowedAddresses(o object, name string, dst *[]invoice.AllowedAddress) error {
+	return array(o, name, dst, func(path string, element any, to *invoice.AllowedAddress) error {
 		in, ok := element.(map[string]any)
 		if !ok {
-			return nil, invalidField(path, "must be an object; it is %s", kind(element))
+			return invalidField(path, "must be an object; it is %s", kind(element))
 		}
-		if err := cmp.Or(text(in, path+".", "chainKey", &all[i].ChainKey, asIs), text(in, path+".", "address", &all[i].Address, chain.ParseAddress)); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+		return cmp.Or(text(in, path+".", "chainKey", &to.ChainKey, asIs), text(in, path+".", "address", &to.Address, chain.ParseAddress))
+	})
 }
 
 // getLogo answers GET /api/merchants/{id}/logo.
@@ -200,11 +176,7 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := a.conf.Merchants.SetLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), image)
-	if err != nil {
-		return fmt.Errorf("set logo: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, during("set logo", err))
 }
 
 // readLogo reads a body of at most access.MaxLogoBytes.
@@ -228,11 +200,7 @@ func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // deleteLogo answers DELETE /api/merchants/{id}/logo.
 func (a *API) deleteLogo(w http.ResponseWriter, r *http.Request) error {
-	if err := a.conf.Merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
-		return fmt.Errorf("drop logo: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, during("drop logo", a.conf.Merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))))
 }
 
 // releaseAddress answers DELETE /api/merchants/{id}/addresses/{address}.
@@ -241,9 +209,5 @@ func (a *API) releaseAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidField("address", "%v", err)
 	}
-	if err := a.conf.Merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address); err != nil {
-		return fmt.Errorf("release address: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, during("release address", a.conf.Merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address)))
 }

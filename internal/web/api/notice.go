@@ -58,8 +58,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("receive notice: %w", err)
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.NoticeResponse{Ok: true})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.NoticeResponse{Ok: true}, nil)
 }
 
 // invalidPayload returns the problem of a notice that is incomplete or does not parse.

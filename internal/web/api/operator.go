@@ -63,11 +63,7 @@ var errNotOperator = problemf(apitypes.CodeForbidden, "This wants a key of the o
 // serviceStatus answers GET /api/operator/status.
 func (a *API) serviceStatus(w http.ResponseWriter, r *http.Request) error {
 	status, err := a.conf.Operations.ServiceStatus(r.Context())
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusOK, status)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, status, err)
 }
 
 // chainOf returns the chain that the path names.
@@ -94,11 +90,7 @@ func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
 		return invalidField("from", "must be the number of a block")
 	}
 	gap, err := a.conf.Operations.Rescan(r.Context(), chainKey, from)
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.RescanResponse{ChainKey: chainKey, From: int64(gap.Next), To: int64(gap.Last)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.RescanResponse{ChainKey: chainKey, From: int64(gap.Next), To: int64(gap.Last)}, err)
 }
 
 // resumeChain answers POST /api/operator/chains/{chainKey}/resume.
@@ -111,11 +103,7 @@ func (a *API) resumeChain(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = a.conf.Operations.Resume(r.Context(), chainKey)
 	}
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.ResumeResponse{ChainKey: chainKey, Halted: cur.Halted})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.ResumeResponse{ChainKey: chainKey, Halted: cur.Halted}, err)
 }
 
 // verifyAudit answers POST /api/operator/audit/verify.
@@ -150,8 +138,7 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if fault != nil {
 		answer.Fault = &apitypes.AuditFault{Seq: fault.Seq, Damage: string(fault.Damage), Detail: fault.Detail}
 	}
-	a.writeJSON(w, r, http.StatusOK, answer)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, answer, nil)
 }
 
 // readHeads reads the expected head of the log.

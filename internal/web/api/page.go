@@ -61,6 +61,25 @@ func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, 
 	}
 }
 
+// before returns the page with its rows in descending order of their ids. find returns up to n rows before an id, which
+// is empty at first. It is called only if possible is set, otherwise the page is empty.
+func (l listing[T]) before(
+	scope string, possible bool, id func(*T) string, find func(ctx context.Context, before string, n int) ([]T, error),
+) listing[T] {
+	l.cursor = descendingCursor(scope, id)
+	l.read = func(ctx context.Context, last *T, n int) (found []T, _ string, err error) {
+		before := ""
+		if last != nil {
+			before = id(last)
+		}
+		if possible {
+			found, err = find(ctx, before, n)
+		}
+		return found, "", err
+	}
+	return l
+}
+
 // serve answers with the page. It returns an error if it fails before the first byte; after that, it
 // aborts the connection.
 func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error {

@@ -46,8 +46,7 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/payment-links/"+l.ID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, nil)
 }
 
 // parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the
@@ -143,11 +142,7 @@ func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.conf.Links.Get(r.Context(), access.FromContext(r.Context()), id)
-	if err != nil {
-		return fmt.Errorf("read payment link: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, during("read payment link", err))
 }
 
 // updatedLink has the members of a change of a link. A client may send the whole link back.
@@ -182,11 +177,7 @@ func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.conf.Links.Update(r.Context(), p, id, change)
-	if err != nil {
-		return fmt.Errorf("change payment link: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, during("change payment link", err))
 }
 
 // checkFixedLinkMembers returns an *invoice.FieldError if a change would set a member that
@@ -220,24 +211,10 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[invoice.PaymentLink]{
-		name: "links", limit: limit,
-		read: func(ctx context.Context, last *invoice.PaymentLink, n int) ([]invoice.PaymentLink, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, err := a.conf.Links.List(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list payment links: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.conf.PublicURL) }),
-		table:    a.paymentLinkTable(),
-		cursor:   descendingCursor(scope, func(l *invoice.PaymentLink) string { return l.ID }),
-	}.serve(a, w, r)
+	page := listing[invoice.PaymentLink]{name: "links", limit: limit, elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.conf.PublicURL) }), table: a.paymentLinkTable()}
+	return page.before(scope, possible, func(l *invoice.PaymentLink) string { return l.ID }, func(ctx context.Context, before string, n int) ([]invoice.PaymentLink, error) {
+		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
+		found, err := a.conf.Links.List(ctx, filter)
+		return found, during("list payment links", err)
+	}).serve(a, w, r)
 }

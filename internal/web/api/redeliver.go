@@ -65,8 +65,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, answer)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, answer, nil)
 }
 
 // parseRedeliver parses the filter of the events to redeliver, and returns the scope of its cursors

@@ -143,8 +143,7 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 			answer.Submissions = append(answer.Submissions, shown)
 		}
 	}
-	a.writeJSON(w, r, status, answer)
-	return nil
+	return a.writeJSON(w, r, status, answer, nil)
 }
 
 // getRefund answers GET /api/refunds/{id}.

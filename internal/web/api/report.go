@@ -47,8 +47,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 		period := clock.Format(request.From, request.Location, time.DateOnly) + "-" + clock.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
 		return writeTable(w, r, format, tableName("settlement", table, period), rows(answer))
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer}, nil)
 }
 
 // makeReport makes a report that may take longer than RequestTimeout, in one of the slots of reports.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -90,11 +91,31 @@ func (a *API) countBusy(err error) {
 	}
 }
 
-// writeJSON answers with a JSON body.
-func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
+// writeJSON answers with a JSON body if err is nil. It returns err.
+func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any, err error) error {
+	if err != nil {
+		return err
+	}
 	if err := write(w, r, status, "application/json", body); err != nil {
 		a.conf.Logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
+	return nil
+}
+
+// noContent answers 204 if err is nil. It returns err.
+func noContent(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// during returns err with what failed before it, or nil if err is nil.
+func during(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // write writes a JSON response. The types of package apitypes always encode, so an error

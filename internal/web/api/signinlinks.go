@@ -31,11 +31,7 @@ func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {
 		return db.ErrNotFound
 	}
 	link, err := a.conf.SignInLinks.MakeLink(r.Context(), by, keyID)
-	if err != nil {
-		return err
-	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.SignInLink{
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.SignInLink{
 		Path: "/dashboard/sign-in?" + url.Values{"link": {link.Token}}.Encode(), KeyID: link.KeyID, ExpiresAt: link.ExpiresAt.Unix(),
-	})
-	return nil
+	}, err)
 }

@@ -41,8 +41,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	if rows != nil {
 		return writeTable(w, r, format, tableName("statement", table, month), rows(answer))
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.StatementResponse{Statement: answer})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.StatementResponse{Statement: answer}, nil)
 }
 
 // statementRequest parses the parameters of a statement. Without a time zone, the month is in the

@@ -48,8 +48,7 @@ func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/refunds/"+s.RefundID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: Submission(s)})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: Submission(s)}, nil)
 }
 
 // recordTransaction answers PUT /api/refunds/{id}/submissions/{submissionId}.
@@ -75,11 +74,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := a.conf.Ledger.RecordTransaction(r.Context(), id, submission, merchant, tx, replaced)
-	if err != nil {
-		return fmt.Errorf("record transaction: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, during("record transaction", err))
 }
 
 // withdrawSubmission answers POST /api/refunds/{id}/submissions/{submissionId}/withdraw.
@@ -98,11 +93,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := a.conf.Ledger.WithdrawSubmission(r.Context(), asked)
-	if err != nil {
-		return fmt.Errorf("withdraw submission: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, during("withdraw submission", err))
 }
 
 // askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction, or can still send one.

@@ -63,8 +63,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	slices.SortFunc(made.Chains, ReadChain.Compare)
-	a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: made.Convert()})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: made.Convert()}, nil)
 }
 
 // sumInvoices adds up the newest invoices of a state that were created at a time or later.

@@ -28,11 +28,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := a.conf.Endpoints.View(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("read endpoint: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, during("read endpoint", err))
 }
 
 // putWebhook answers PUT /api/merchants/{id}/webhook.
@@ -50,15 +46,10 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Put(r.Context(), id, set)
-	switch {
-	case err != nil:
-		return fmt.Errorf("set endpoint: %w", err)
-	case secret == "":
-		a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
-	default:
-		a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
+	if err = during("set endpoint", err); secret == "" {
+		return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, err)
 	}
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, err)
 }
 
 // eventTypes reads an array of event types into dst, which is unchanged if the array is
@@ -125,11 +116,7 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	ping, err := a.conf.Endpoints.PingMerchant(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("ping endpoint: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)}, during("ping endpoint", err))
 }
 
 // stageSecret answers POST /api/merchants/{id}/webhook/secret.
@@ -139,11 +126,7 @@ func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Stage(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("stage secret: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret})
-	return nil
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, during("stage secret", err))
 }
 
 // dropSecret answers DELETE /api/merchants/{id}/webhook/secret.
@@ -152,11 +135,7 @@ func (a *API) dropSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.conf.Endpoints.Unstage(r.Context(), id); err != nil {
-		return fmt.Errorf("drop secret: %w", err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, during("drop secret", a.conf.Endpoints.Unstage(r.Context(), id)))
 }
 
 // promoteSecret answers POST /api/merchants/{id}/webhook/secret/promote.
@@ -171,11 +150,7 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	v, err := a.conf.Endpoints.Promote(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("promote secret: %w", err)
-	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)})
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, during("promote secret", err))
 }
 
 func fromView(v webhooks.View) apitypes.Webhook {

@@ -26,8 +26,7 @@ var _ Facilitator = (*x402.Service)(nil)
 
 // x402Supported answers GET /x402/supported.
 func (a *API) x402Supported(w http.ResponseWriter, r *http.Request) error {
-	a.writeJSON(w, r, http.StatusOK, a.conf.Facilitator.Supported())
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, a.conf.Facilitator.Supported(), nil)
 }
 
 // x402Verify answers POST /x402/verify.
@@ -43,8 +42,7 @@ func (a *API) x402Verify(w http.ResponseWriter, r *http.Request) error {
 	} else if answer, err = a.conf.Facilitator.Verify(r.Context(), merchantID, request); err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, answer)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, answer, nil)
 }
 
 // x402Settle answers POST /x402/settle.
@@ -60,8 +58,7 @@ func (a *API) x402Settle(w http.ResponseWriter, r *http.Request) error {
 	} else if answer, err = a.settle(r.Context(), merchantID, request); err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusOK, answer)
-	return nil
+	return a.writeJSON(w, r, http.StatusOK, answer, nil)
 }
 
 // settle settles a payment. It waits for a block, and so takes a slot.

@@ -77,15 +77,13 @@ func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, a
 	}
 	switch {
 	case answer.Success || isSettled(inv):
-		a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.PublicInvoice(inv)})
-		return nil
+		return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.PublicInvoice(inv)}, nil)
 	case answer.ErrorReason == string(x402.Pending) && r.Header.Get(x402.HeaderSignature) == "":
 		w.Header().Set("Retry-After", "1")
 		return problemf(apitypes.CodePaymentPending, "A payment of this invoice is being made; do not sign another, and ask again.")
 	case answer.ErrorReason == string(x402.Pending):
 		w.Header().Set("Retry-After", "1")
-		a.writeJSON(w, r, http.StatusPaymentRequired, answer)
-		return nil
+		return a.writeJSON(w, r, http.StatusPaymentRequired, answer, nil)
 	}
 	return a.requirePayment(w, r.WithContext(ctx), inv, answer.ErrorReason)
 }
@@ -114,8 +112,7 @@ func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice
 		return fmt.Errorf("encode the requirements: %w", err)
 	}
 	w.Header().Set(x402.HeaderRequired, value)
-	a.writeJSON(w, r, http.StatusPaymentRequired, required)
-	return nil
+	return a.writeJSON(w, r, http.StatusPaymentRequired, required, nil)
 }
 
 // urlOf returns the URL of the service, without a trailing slash: the configured one, or the
