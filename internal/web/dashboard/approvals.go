@@ -242,18 +242,11 @@ func (d *Dashboard) vote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	v, vote := visitOf(r), r.PostFormValue("vote")
 	if vote != "approve" && vote != "refuse" {
 		return errForm
 	}
-	if err := d.cfg.Sessions.Vote(r.Context(), v.session, v.principal, found.Approval.ID, vote == "approve"); err != nil {
-		return err
-	}
-	d.redirect(w, r, id(pathApprovals, found.Approval.ID))
-	return nil
+	return d.redirect(w, r, d.cfg.Sessions.Vote(r.Context(), v.session, v.principal, found.Approval.ID, vote == "approve"), id(pathApprovals, found.Approval.ID))
 }
 
 // useApproval carries out the action of a request for approval, which uses the approval up.
@@ -270,16 +263,12 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch ctx, kind := r.Context(), found.Approval.Kind; {
 	case kind == apitypes.ApprovalOfRefund && a.RefundID != "":
-		if err := d.service.send(ctx, http.MethodPost, id("/api/refunds", a.RefundID)+"/approve", apitypes.ApproveRefundRequest{To: a.To}, nil); err != nil {
-			return err
-		}
-		d.redirect(w, r, id("/dashboard/refunds", a.RefundID))
+		err := d.service.send(ctx, http.MethodPost, id("/api/refunds", a.RefundID)+"/approve", apitypes.ApproveRefundRequest{To: a.To}, nil)
+		return d.redirect(w, r, err, id("/dashboard/refunds", a.RefundID))
 	case kind == apitypes.ApprovalOfAttribution:
 		asked := apitypes.AttributePaymentRequest{InvoiceID: a.InvoiceID, By: v.Name(), Note: a.Reason}
-		if err := d.service.send(ctx, http.MethodPost, id("/api/payments", a.PaymentID)+"/attribution", asked, nil); err != nil {
-			return err
-		}
-		d.redirect(w, r, id("/dashboard/payments", a.PaymentID))
+		err := d.service.send(ctx, http.MethodPost, id("/api/payments", a.PaymentID)+"/attribution", asked, nil)
+		return d.redirect(w, r, err, id("/dashboard/payments", a.PaymentID))
 	case kind == apitypes.ApprovalOfRefund:
 		var made apitypes.RefundResponse
 		asked := apitypes.PrepareRefundRequest{Amount: a.Amount, To: a.To, Reason: a.Reason}
@@ -295,10 +284,8 @@ func (d *Dashboard) useApproval(w http.ResponseWriter, r *http.Request) error {
 		return d.changePolicy(w, r, a.Policy.ApprovalPolicy)
 	case kind == apitypes.ApprovalOfAddresses:
 		return d.changeMerchant(w, r, a.addresses(), nil)
-	default:
-		return errNotFound
 	}
-	return nil
+	return errNotFound
 }
 
 // makeApprovedKey makes the key of an approved request, and shows its secret.
@@ -326,9 +313,6 @@ func (a action) addresses() (change apitypes.UpdateMerchantRequest) {
 
 // setApprovalPolicy sets the policy of the form.
 func (d *Dashboard) setApprovalPolicy(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	policy := access.ApprovalPolicy{Addresses: r.PostFormValue("addresses") != "", Keys: r.PostFormValue("keys") != ""}
 	people, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("people")))
 	for name, limit := range map[string]*invoice.Amount{"refundsAbove": &policy.RefundsAbove, "attributionsAbove": &policy.AttributionsAbove} {
@@ -350,10 +334,7 @@ func (d *Dashboard) changePolicy(w http.ResponseWriter, r *http.Request, policy 
 	if errors.As(err, new(*invoice.FieldError)) {
 		return d.showSettings(w, r, http.StatusBadRequest, v.text.T("approvals.error", nil), nil)
 	}
-	if err == nil {
-		d.redirect(w, r, "/dashboard/settings")
-	}
-	return err
+	return d.redirect(w, r, err, "/dashboard/settings")
 }
 
 // approvalPage returns the page of the request for approval that an error names, or "".

@@ -24,8 +24,7 @@ type attributePage struct {
 func (d *Dashboard) confirmAttribution(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	if r.URL.Query().Get("invoiceId") == "" {
-		d.redirect(w, r, id("/dashboard/payments", r.PathValue("id")))
-		return nil
+		return d.redirect(w, r, nil, id("/dashboard/payments", r.PathValue("id")))
 	}
 	p, err := d.paymentOf(r)
 	if err != nil {
@@ -38,8 +37,7 @@ func (d *Dashboard) confirmAttribution(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	if len(inbox.Items) == 0 {
-		d.redirect(w, r, id("/dashboard/payments", p.ID))
-		return nil
+		return d.redirect(w, r, nil, id("/dashboard/payments", p.ID))
 	}
 	form := attributionForm{InvoiceID: strings.TrimSpace(r.URL.Query().Get("invoiceId"))}
 	var found apitypes.InvoiceResponse

@@ -141,13 +141,6 @@ func (d *Dashboard) addCustomerTransfers(r *http.Request, body *customerPage) er
 
 // eraseCustomer erases the personal data of a customer, and leads to the list of customers.
 func (d *Dashboard) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	asked := apitypes.EraseCustomerRequest{MerchantID: visitOf(r).merchant, Customer: r.PostFormValue("customer")}
-	if err := d.service.send(r.Context(), http.MethodPost, "/api/customers/erase", asked, nil); err != nil {
-		return err
-	}
-	d.redirect(w, r, "/dashboard/customers")
-	return nil
+	return d.redirect(w, r, d.service.send(r.Context(), http.MethodPost, "/api/customers/erase", asked, nil), "/dashboard/customers")
 }

@@ -178,14 +178,7 @@ func (d *Dashboard) eventJSON(w http.ResponseWriter, r *http.Request) error {
 func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 	path := id("/api/events", r.PathValue("id"))
 	err := d.service.send(r.Context(), http.MethodPost, path+"/redeliver", struct{}{}, nil)
-	switch refused, err := detail(err); {
-	case err != nil:
-		return err
-	case refused != "":
-		return d.showEvent(w, r, http.StatusConflict, refused)
-	}
-	d.redirect(w, r, id("/dashboard/events", r.PathValue("id")))
-	return nil
+	return d.outcome(w, r, err, d.showEvent, id("/dashboard/events", r.PathValue("id")))
 }
 
 // maxCounted bounds the failed deliveries that are counted before they are sent again.

@@ -220,23 +220,13 @@ func minus(a, b string) string {
 
 // decide records a person's decision about an item.
 func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	v := visitOf(r)
-	refused, err := detail(d.service.send(r.Context(), http.MethodPost, "/api/inbox/decisions", apitypes.DecideRequest{
+	err := d.service.send(r.Context(), http.MethodPost, "/api/inbox/decisions", apitypes.DecideRequest{
 		Kind: apitypes.InboxKind(r.PostFormValue("kind")), ObjectID: r.PostFormValue("objectId"), Version: r.PostFormValue("version"),
 		Decision: apitypes.DecisionOutcome(r.PostFormValue("decision")), Reason: strings.TrimSpace(r.PostFormValue("reason")),
 		InvoiceID: r.PostFormValue("invoiceId"), MerchantID: v.merchant,
-	}, nil))
-	if err != nil {
-		return err
-	}
-	if refused != "" {
-		return d.showInbox(w, r, http.StatusConflict, refused)
-	}
-	d.redirect(w, r, cmp.Or(d.cameFrom(r), "/dashboard/inbox/decisions"))
-	return nil
+	}, nil)
+	return d.outcome(w, r, err, d.showInbox, cmp.Or(d.cameFrom(r), "/dashboard/inbox/decisions"))
 }
 
 // cameFrom returns the page of the invoice or the payment that a form came from, or "".
@@ -282,14 +272,7 @@ func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
 
 // undoDecision undoes a decision.
 func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
-	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
-		return err
-	}
-	d.redirect(w, r, cmp.Or(d.cameFrom(r), pathInbox))
-	return nil
+	return d.redirect(w, r, d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil), cmp.Or(d.cameFrom(r), pathInbox))
 }
 
 // inboxRoutes returns the routes of the inbox.

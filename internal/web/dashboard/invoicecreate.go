@@ -34,10 +34,7 @@ func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, st
 
 // createInvoice creates an invoice or a draft.
 func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error {
-	f, err := d.postedInvoiceForm(w, r)
-	if err != nil {
-		return err
-	}
+	f := d.postedInvoiceForm(r)
 	if f.Has("more") {
 		f.addRows()
 		return d.renderInvoiceForm(w, r, http.StatusOK, f)
@@ -77,8 +74,7 @@ func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error 
 		}
 		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
 	}
-	d.redirect(w, r, id("/dashboard/invoices", made.ID))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/invoices", made.ID))
 }
 
 // setMetadata shows metadata in rows, and stores its keys in the form.
@@ -112,10 +108,7 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 
 // changeInvoice changes a draft.
 func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
-	f, err := d.postedInvoiceForm(w, r)
-	if err != nil {
-		return err
-	}
+	f := d.postedInvoiceForm(r)
 	if f.Has("more") {
 		f.addRows()
 		return d.renderInvoiceForm(w, r, http.StatusOK, f)
@@ -130,6 +123,5 @@ func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error 
 		}
 		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
 	}
-	d.redirect(w, r, id("/dashboard/invoices", f.Draft))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/invoices", f.Draft))
 }

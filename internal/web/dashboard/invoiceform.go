@@ -147,10 +147,7 @@ func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 }
 
 // postedInvoiceForm returns the form that a request sends.
-func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*invoiceForm, error) {
-	if err := parseForm(w, r); err != nil {
-		return nil, err
-	}
+func (d *Dashboard) postedInvoiceForm(r *http.Request) *invoiceForm {
 	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: visitOf(r).tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
 	values := r.PostForm["metadataValue"]
 	for i, key := range r.PostForm["metadataKey"] {
@@ -168,7 +165,7 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 		}
 		f.Rows = append(f.Rows, row)
 	}
-	return f, nil
+	return f
 }
 
 // hasDeposits reports whether invoices can have deposit addresses.

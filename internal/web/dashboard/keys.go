@@ -205,9 +205,6 @@ type keyMade struct {
 
 // createKey creates a key and, for a person, a link that signs in.
 func (d *Dashboard) createKey(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	form := keyForm{For: r.PostFormValue("for"), Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
 	if once := r.PostFormValue("once"); once != "" {
 		if first, err := d.cfg.Sessions.TakeForm(r.Context(), visitOf(r).session, once); err != nil {
@@ -253,9 +250,6 @@ func (d *Dashboard) signInLink(r *http.Request, keyID string) (string, error) {
 
 // rotateKey replaces a key.
 func (d *Dashboard) rotateKey(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	overlap, err := strconv.ParseInt(cmp.Or(r.PostFormValue("overlap"), strconv.FormatInt(day, 10)), 10, 64)
 	if err != nil {
 		return errForm
@@ -273,11 +267,7 @@ func (d *Dashboard) rotateKey(w http.ResponseWriter, r *http.Request) error {
 
 // revokeKey revokes a key.
 func (d *Dashboard) revokeKey(w http.ResponseWriter, r *http.Request) error {
-	if err := d.service.send(r.Context(), http.MethodDelete, id("/api/keys", r.PathValue("id")), nil, nil); err != nil {
-		return err
-	}
-	d.redirect(w, r, "/dashboard/keys")
-	return nil
+	return d.redirect(w, r, d.service.send(r.Context(), http.MethodDelete, id("/api/keys", r.PathValue("id")), nil, nil), "/dashboard/keys")
 }
 
 // linkKey makes a link that signs the holder of a key in.

@@ -110,9 +110,6 @@ func (d *Dashboard) changeLink(w http.ResponseWriter, r *http.Request) error {
 // saveLink sends a form's values to the interface, and leads to the link's page. send returns the
 // link's id.
 func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f *linkForm, body map[string]any) (string, error)) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens()}
 	body := f.request(d, visitOf(r))
 	if len(f.Errors) > 0 {
@@ -128,8 +125,7 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f
 		}
 		return d.renderLinkForm(w, r, http.StatusBadRequest, f)
 	}
-	d.redirect(w, r, id("/dashboard/links", saved))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/links", saved))
 }
 
 // request returns the body of the request to the interface.

@@ -122,13 +122,5 @@ func (d *Dashboard) findLink(r *http.Request) (apitypes.PaymentLink, error) {
 // archiveLink ends a payment link.
 func (d *Dashboard) archiveLink(w http.ResponseWriter, r *http.Request) error {
 	err := d.service.send(r.Context(), http.MethodPatch, id("/api/payment-links", r.PathValue("id")), map[string]bool{"archived": true}, nil)
-	refused, err := detail(err)
-	switch {
-	case err != nil:
-		return err
-	case refused != "":
-		return d.showLink(w, r, http.StatusConflict, refused)
-	}
-	d.redirect(w, r, id("/dashboard/links", r.PathValue("id")))
-	return nil
+	return d.outcome(w, r, err, d.showLink, id("/dashboard/links", r.PathValue("id")))
 }

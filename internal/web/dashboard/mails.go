@@ -57,9 +57,6 @@ func (d *Dashboard) addMails(r *http.Request, view *invoiceView) error {
 
 // sendInvoice sends an invoice to the customer.
 func (d *Dashboard) sendInvoice(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	hours, ok := typedHours(r)
 	if !ok {
 		return d.showInvoice(w, r, http.StatusBadRequest, visitOf(r).text.T("mail.hours.wrong", nil))

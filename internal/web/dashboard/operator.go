@@ -169,9 +169,6 @@ func (d *Dashboard) resumeChain(w http.ResponseWriter, r *http.Request) error {
 // changeChain makes a change to a chain after the person typed its key. body returns the request, or a
 // text that explains what is wrong with the form.
 func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act string, body func() (any, string)) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	chainKey := r.PathValue("chainKey")
 	if r.PostFormValue("confirm") != chainKey {
 		return d.showChain(w, r, visitOf(r).text.T("chain.confirm", map[string]any{"Chain": chainKey}))
@@ -187,8 +184,7 @@ func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act stri
 	case refused != "":
 		return d.showChain(w, r, refused)
 	}
-	d.redirect(w, r, id("/dashboard/operator/chains", chainKey))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/operator/chains", chainKey))
 }
 
 // auditFilters are the parameters of the audit log that the REST interface takes.
@@ -227,9 +223,6 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *http.Request, view audit
 
 // verifyAudit verifies the whole audit log.
 func (d *Dashboard) verifyAudit(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}

@@ -90,9 +90,6 @@ func (d *Dashboard) beginPasskeySignIn(w http.ResponseWriter, r *http.Request) e
 
 // passkeySignIn begins a session.
 func (d *Dashboard) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	token, err := d.cfg.Sessions.SignInByPasskey(r.Context(), r.PostFormValue("token"), []byte(r.PostFormValue("answer")), browserOf(r))
 	if errors.Is(err, access.ErrPasskey) {
 		return d.refuseSignIn(w, r, http.StatusUnauthorized, "passkeys.error")
@@ -112,9 +109,6 @@ func (d *Dashboard) newPasskey(w http.ResponseWriter, r *http.Request) error {
 
 // addPasskey stores a passkey of the person.
 func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	err := d.cfg.Sessions.AddPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), r.PostFormValue("name"), []byte(r.PostFormValue("answer")))
 	switch {
 	case errors.As(err, new(*invoice.FieldError)):
@@ -125,8 +119,7 @@ func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d.mailAboutSignIn(r, "mail.added", r.PostFormValue("name"))
-	d.redirect(w, r, "/dashboard/sessions")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/sessions")
 }
 
 // mailAboutSignIn sends the person a mail about a passkey or an account that was added or removed, maybe by somebody
@@ -149,13 +142,9 @@ func (d *Dashboard) mailAboutSignIn(r *http.Request, kind, name string) {
 
 // confirmByPasskey records that the person has used a passkey.
 func (d *Dashboard) confirmByPasskey(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	err := d.cfg.Sessions.ConfirmByPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), []byte(r.PostFormValue("answer")))
 	if errors.Is(err, access.ErrPasskey) {
-		d.redirect(w, r, "/dashboard/confirm", "next", next(r), "refused", "passkey")
-		return nil
+		return d.redirect(w, r, nil, "/dashboard/confirm", "next", next(r), "refused", "passkey")
 	}
 	if err != nil {
 		return err
@@ -175,6 +164,5 @@ func (d *Dashboard) removePasskey(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	d.mailAboutSignIn(r, "mail.removed", k.Name)
-	d.redirect(w, r, "/dashboard/sessions")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/sessions")
 }

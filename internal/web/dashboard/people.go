@@ -99,9 +99,6 @@ func (d *Dashboard) peopleRoutes() []webpage.Route {
 // mailSignIn sends a link that signs in to an address, if a person has it. The answer does not depend on
 // that, and neither does its time.
 func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if d.cfg.Mail == nil {
 		return errNotFound
 	}
@@ -213,8 +210,7 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm)
 		d.cfg.Logger.ErrorContext(ctx, "e-mail of an invitation failed", "err", err)
 		return again("invite.error.mail") // sent again, the invitation needs no other approval
 	}
-	d.redirect(w, r, "/dashboard/keys")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/keys")
 }
 
 // invitationView is the page on which a person accepts an invitation.
@@ -244,9 +240,6 @@ var errInvitation = &pageError{Status: http.StatusNotFound, Title: "invitation.t
 
 // acceptInvitation makes the person a member, and begins a session of a person who has no other membership.
 func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	s, _, err := d.findSession(r)
 	if err != nil && !errors.Is(err, access.ErrSignedOut) {
 		return err
@@ -277,9 +270,5 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 // withdrawInvitation deletes an invitation.
 func (d *Dashboard) withdrawInvitation(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	if err := d.cfg.Sessions.Uninvite(r.Context(), v.principal, v.merchant, r.PathValue("id")); err != nil {
-		return err
-	}
-	d.redirect(w, r, "/dashboard/keys")
-	return nil
+	return d.redirect(w, r, d.cfg.Sessions.Uninvite(r.Context(), v.principal, v.merchant, r.PathValue("id")), "/dashboard/keys")
 }

@@ -150,14 +150,12 @@ func (d *Dashboard) addAccount(w http.ResponseWriter, r *http.Request, account i
 		return d.refuseProvider(w, r, access.ToAdd, err)
 	}
 	d.mailAboutSignIn(r, "mail.added", d.cfg.Provider.Name())
-	d.redirect(w, r, "/dashboard/sessions")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/sessions")
 }
 
 // askToConfirm leads to the page that confirms the session, and back to the page of sessions.
 func (d *Dashboard) askToConfirm(w http.ResponseWriter, r *http.Request) error {
-	d.redirect(w, r, "/dashboard/confirm", "next", visitOf(r).Link("/dashboard/sessions"))
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/confirm", "next", visitOf(r).Link("/dashboard/sessions"))
 }
 
 // removeAccount disconnects the person's account.
@@ -170,8 +168,7 @@ func (d *Dashboard) removeAccount(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	d.mailAboutSignIn(r, "mail.removed", a.Name)
-	d.redirect(w, r, "/dashboard/sessions")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/sessions")
 }
 
 // refuseProvider shows why the provider's answer was not enough for a purpose: with the ways to sign in, or to add an

@@ -131,9 +131,6 @@ func (d *Dashboard) refundOf(r *http.Request, include ...string) (found apitypes
 // The form repeats the address.
 func (d *Dashboard) changeRefund(act string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := parseForm(w, r); err != nil {
-			return err
-		}
 		var body any = json.RawMessage("{}")
 		if act == "approve" {
 			body = apitypes.ApproveRefundRequest{To: r.PostFormValue("to")}
@@ -144,8 +141,7 @@ func (d *Dashboard) changeRefund(act string) handler {
 				return err
 			}
 			if found.Refund.Status == apitypes.RefundAwaitingApproval { // somebody else may be about to approve it
-				d.redirect(w, r, "/dashboard/confirm", "next", v.Link(id("/dashboard/refunds", r.PathValue("id"))))
-				return nil
+				return d.redirect(w, r, nil, "/dashboard/confirm", "next", v.Link(id("/dashboard/refunds", r.PathValue("id"))))
 			}
 		}
 		path := id("/api/refunds", r.PathValue("id"))
@@ -156,8 +152,7 @@ func (d *Dashboard) changeRefund(act string) handler {
 		if refused != "" {
 			return d.showRefund(w, r, http.StatusConflict, refused)
 		}
-		d.redirect(w, r, id("/dashboard/refunds", r.PathValue("id")))
-		return nil
+		return d.redirect(w, r, nil, id("/dashboard/refunds", r.PathValue("id")))
 	}
 }
 
@@ -206,9 +201,6 @@ func (d *Dashboard) showRefundForm(w http.ResponseWriter, r *http.Request, code 
 
 // prepareRefund prepares a refund, and leads to its page.
 func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	p, err := d.paymentOf(r)
 	if err != nil {
 		return err
@@ -249,6 +241,5 @@ func (d *Dashboard) showPrepared(w http.ResponseWriter, r *http.Request, made ap
 	if found.ClaimURL != made.ClaimURL { // without a master key this is the only time that it is shown
 		return d.showRefundOf(w, r, http.StatusOK, "", made)
 	}
-	d.redirect(w, r, id("/dashboard/refunds", made.Refund.ID))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/refunds", made.Refund.ID))
 }

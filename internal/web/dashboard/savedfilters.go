@@ -77,10 +77,7 @@ func (l lister[A, R]) filterNames() []string {
 
 // postedFilter returns the filter of a form. It leaves out parts of the query that the list does not
 // know.
-func postedFilter(w http.ResponseWriter, r *http.Request) (access.SavedFilter, url.Values, error) {
-	if err := parseForm(w, r); err != nil {
-		return access.SavedFilter{}, nil, err
-	}
+func postedFilter(r *http.Request) (access.SavedFilter, url.Values, error) {
 	f := access.SavedFilter{List: r.PostFormValue("list"), Name: r.PostFormValue("name")}
 	names, ok := filterNames[f.List]
 	asked, err := url.ParseQuery(r.PostFormValue("query"))
@@ -99,7 +96,7 @@ func postedFilter(w http.ResponseWriter, r *http.Request) (access.SavedFilter, u
 
 // saveFilter saves a filter for the person, and leads to its list.
 func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
-	f, filter, err := postedFilter(w, r)
+	f, filter, err := postedFilter(r)
 	if err != nil {
 		return err
 	}
@@ -120,14 +117,10 @@ func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 
 // removeFilter deletes a saved filter of the person, and leads to its list.
 func (d *Dashboard) removeFilter(w http.ResponseWriter, r *http.Request) error {
-	f, _, err := postedFilter(w, r)
+	f, _, err := postedFilter(r)
 	if err != nil {
 		return err
 	}
 	v := visitOf(r)
-	if err := d.cfg.Sessions.RemoveFilter(r.Context(), v.session, f.List, f.Name); err != nil {
-		return err
-	}
-	d.redirect(w, r, f.List)
-	return nil
+	return d.redirect(w, r, d.cfg.Sessions.RemoveFilter(r.Context(), v.session, f.List, f.Name), f.List)
 }

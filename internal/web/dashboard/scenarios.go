@@ -77,9 +77,6 @@ func (d *Dashboard) scenarios(w http.ResponseWriter, r *http.Request) error {
 // playScenario plays a scenario, and shows its events. Only one is played at a time, because scenarios
 // stop the chain and advance its clock.
 func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	view := scenarioView{Scenarios: d.cfg.Player.Scenarios(), Name: r.PostFormValue("scenario")}
 	if !d.playing.TryLock() {
 		view.Error = visitOf(r).text.T("scenarios.busy", nil)

@@ -34,8 +34,7 @@ type found struct {
 func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
 	v, result := visitOf(r), found{Text: strings.TrimSpace(r.URL.Query().Get("q"))}
 	if to := objectPage(result.Text); to != "" {
-		d.redirect(w, r, to)
-		return nil
+		return d.redirect(w, r, nil, to)
 	}
 	err := d.find(r, v, &result)
 	if result.Error, err = detail(err); err != nil {
@@ -43,13 +42,11 @@ func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case len(result.Invoices) == 1 && len(result.Payments) == 0:
-		d.redirect(w, r, id("/dashboard/invoices", result.Invoices[0].ID))
+		return d.redirect(w, r, nil, id("/dashboard/invoices", result.Invoices[0].ID))
 	case len(result.Payments) == 1 && len(result.Invoices) == 0:
-		d.redirect(w, r, id("/dashboard/payments", result.Payments[0].ID))
-	default:
-		return d.render(w, r, status(result.Error), "search.html", "search.title", result)
+		return d.redirect(w, r, nil, id("/dashboard/payments", result.Payments[0].ID))
 	}
-	return nil
+	return d.render(w, r, status(result.Error), "search.html", "search.title", result)
 }
 
 // maxSuggested bounds the invoices and the payments that are suggested while a person types.

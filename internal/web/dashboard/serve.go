@@ -29,7 +29,10 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (d *Dashboard) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
-		err := d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
+		err := parseForm(w, r)
+		if err == nil {
+			err = d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
+		}
 		if page := visitOf(r).approvalPage(err); page != "" {
 			seeOther(w, r, page)
 		} else if err != nil {

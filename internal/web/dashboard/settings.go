@@ -83,9 +83,6 @@ func lines(text string) []string {
 
 // setProfile changes what payers see of the merchant, its time zone and its reminders.
 func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	name, color, contact := r.PostFormValue("name"), r.PostFormValue("color"), r.PostFormValue("supportContact")
 	statement, timezone := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n"), strings.TrimSpace(r.PostFormValue("timezone"))
 	hours, ok := typedHours(r)
@@ -99,9 +96,6 @@ func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 
 // setRules changes the rules of the merchant's invoices.
 func (d *Dashboard) setRules(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	tolerance := strings.TrimSpace(r.PostFormValue("tolerance"))
 	change := apitypes.UpdateMerchantRequest{
 		Tolerance: &tolerance, ReturnHosts: lines(r.PostFormValue("returnHosts")), EmbedOrigins: lines(r.PostFormValue("embedOrigins")),
@@ -114,9 +108,6 @@ func (d *Dashboard) setRules(w http.ResponseWriter, r *http.Request) error {
 
 // setDefaults changes the addresses that invoices settle to if they name none.
 func (d *Dashboard) setDefaults(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	rows, valid := typedRows(r, true)
 	typed := func(view *settingsView) { view.Defaults = rows }
 	if !valid {
@@ -131,9 +122,6 @@ func (d *Dashboard) setDefaults(w http.ResponseWriter, r *http.Request) error {
 
 // setAddresses changes the addresses that the merchant's money may go to.
 func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	rows, valid := typedRows(r, false)
 	typed := func(view *settingsView) { view.Allowed = rows }
 	if !valid {
@@ -163,6 +151,5 @@ func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err 
 	case refused != "":
 		return d.showSettings(w, r, status(refused), refused, typed)
 	}
-	d.redirect(w, r, "/dashboard/settings")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/settings")
 }

@@ -194,9 +194,6 @@ func (d *Dashboard) addSetupInvoice(r *http.Request, view *setupView) error {
 
 // createMerchant creates a merchant with a name and, if one was typed, a default address.
 func (d *Dashboard) createMerchant(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	rows, valid := typedRows(r, true)
 	form := merchantForm{ID: r.PostFormValue("id"), Name: r.PostFormValue("name"), Address: rows}
 	if !valid {
@@ -214,6 +211,5 @@ func (d *Dashboard) createMerchant(w http.ResponseWriter, r *http.Request) error
 	if form.Error != "" {
 		return d.showSetup(w, r, form)
 	}
-	d.redirect(w, r, pathSetup, "merchantId", form.ID)
-	return nil
+	return d.redirect(w, r, nil, pathSetup, "merchantId", form.ID)
 }

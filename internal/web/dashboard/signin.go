@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
@@ -16,9 +17,14 @@ const maxForm = 64 << 10
 // errForm is the error of a body that is not a form, or is too long.
 var errForm = &pageError{Status: http.StatusBadRequest, Title: "error.form.title", Text: "error.form.text"}
 
-// parseForm parses the body of a form.
+// parseForm parses the body of a form. It does not read a form with files, which has its own bound.
 func parseForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	}
 	if err := r.ParseForm(); err != nil {
 		return errForm
 	}
@@ -69,9 +75,6 @@ func hideToken(w http.ResponseWriter) { w.Header().Set("Referrer-Policy", "stric
 
 // signIn begins a session.
 func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	from := browserOf(r)
 	var token string
 	var err error
@@ -182,9 +185,6 @@ func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmFo
 
 // confirm records that the person holds the key.
 func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	v := visitOf(r)
 	err := d.cfg.Sessions.Confirm(r.Context(), v.session, r.PostFormValue("key"))
 	if id := refusal(err); id != "" {
@@ -210,16 +210,12 @@ func (d *Dashboard) confirmed(h handler, from func(r *http.Request) string) hand
 		if v.session.Confirmed(d.cfg.Now()) {
 			return h(w, r)
 		}
-		d.redirect(w, r, "/dashboard/confirm", "next", from(r))
-		return nil
+		return d.redirect(w, r, nil, "/dashboard/confirm", "next", from(r))
 	}
 }
 
 // setLanguage stores the language that the person chose.
 func (d *Dashboard) setLanguage(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if err := d.cfg.Sessions.SetLanguage(r.Context(), visitOf(r).session, texts().Named(r.PostFormValue("language")).Lang()); err != nil {
 		return err
 	}
@@ -278,6 +274,5 @@ func (d *Dashboard) endSession(w http.ResponseWriter, r *http.Request) error {
 	if r.PathValue("id") == v.session.ID {
 		d.setCookie(w, "")
 	}
-	d.redirect(w, r, "/dashboard/sessions")
-	return nil
+	return d.redirect(w, r, nil, "/dashboard/sessions")
 }

@@ -136,9 +136,6 @@ func hashField(r *http.Request) string {
 // submission changes a submission through the interface. The path names the submission unless it is a
 // new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
 func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, act string, body func() any) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	path, query := id("/api/refunds", r.PathValue("id"))+"/submissions", make(url.Values)
 	if named := r.PathValue("submission"); named != "" {
 		path = id(path, named) + act
@@ -173,8 +170,7 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 		}
 		return d.showRefund(w, r, http.StatusConflict, refused, include...)
 	}
-	d.redirect(w, r, id("/dashboard/refunds", r.PathValue("id")))
-	return nil
+	return d.redirect(w, r, nil, id("/dashboard/refunds", r.PathValue("id")))
 }
 
 // writeJSON answers a script.

@@ -100,16 +100,12 @@ func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, 
 // toWebhook leads to the page of the endpoint.
 func (d *Dashboard) toWebhook(w http.ResponseWriter, r *http.Request) func() error {
 	return func() error {
-		d.redirect(w, r, "/dashboard/webhook")
-		return nil
+		return d.redirect(w, r, nil, "/dashboard/webhook")
 	}
 }
 
 // setWebhook sets the endpoint. It shows the secret of a new one, once.
 func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	optional := make([]apitypes.EventType, 0)
 	for _, typ := range r.PostForm["event"] {
 		optional = append(optional, apitypes.EventType(typ))
