@@ -134,7 +134,7 @@ const auditPage = 500
 // AuditSources are the sources for the verification of an audit log, in addition to its entries. All
 // are optional.
 type AuditSources struct {
-	Signer  Signer                  // verifies checkpoints
+	Signer  *Keyring                // verifies checkpoints
 	Archive iter.Seq2[Entry, error] // all entries that were archived, from the first
 	Heads   []Head                  // that were stored elsewhere
 }

@@ -67,15 +67,11 @@ type Admit func(ctx context.Context, keyHash [HashSize]byte) (done func(wrong bo
 // admitAll is the default of Admit.
 func admitAll(context.Context, hash) (done func(bool), err error) { return func(bool) {}, nil }
 
-// KeyReader reads keys and stores their use. access.Tables implement it.
+// KeyReader reads keys and stores their use. access.Tables implement it and document the methods.
 type KeyReader interface {
-	// KeysVersion returns the number of changes of keys.
 	KeysVersion(ctx context.Context) (int64, error)
-	// KeyByHash returns a key, or db.ErrNotFound.
 	KeyByHash(ctx context.Context, hash [HashSize]byte) (Record, error)
-	// Key returns a key by its id, or db.ErrNotFound.
 	Key(ctx context.Context, id string) (Record, error)
-	// RecordKeyUses stores when keys were last used, by id.
 	RecordKeyUses(ctx context.Context, uses map[string]time.Time) error
 }
 

@@ -23,24 +23,18 @@ func (c Checkpoint) Text() []byte {
 	return fmt.Appendf(nil, "quittance-audit-checkpoint-1\n%s\n%d\n%x\n", c.Head, c.At.Unix(), c.Archive)
 }
 
-// Signer signs checkpoints, and verifies them. *Keyring implements it.
-type Signer interface {
-	Sign(text []byte) (public ed25519.PublicKey, signature []byte)
-	Verify(public ed25519.PublicKey, text, signature []byte) error
-}
-
 // ErrUnsigned means that a checkpoint of the audit log cannot be verified, because there is no
 // master key.
 var ErrUnsigned = errors.New("the audit log has a checkpoint, and no master key is configured that could verify it")
 
 // Signed returns the checkpoint with a signature.
-func (c Checkpoint) Signed(by Signer) Checkpoint {
+func (c Checkpoint) Signed(by *Keyring) Checkpoint {
 	c.PublicKey, c.Signature = by.Sign(c.Text())
 	return c
 }
 
 // Verify returns an error unless the signer, which may be nil, verifies the checkpoint.
-func (c Checkpoint) Verify(by Signer) error {
+func (c Checkpoint) Verify(by *Keyring) error {
 	if by == nil {
 		return ErrUnsigned
 	}

@@ -13,10 +13,7 @@ import (
 // verifies checkpoints, and may be nil. With archives, which are files in their order, the
 // verification begins at the first entry of these.
 func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archives []string, heads ...access.Head) (head access.Head, err error) {
-	with := access.AuditSources{Heads: heads}
-	if k != nil {
-		with.Signer = k
-	}
+	with := access.AuditSources{Signer: k, Heads: heads}
 	if len(archives) > 0 {
 		with.Archive = readArchives(archives)
 	}

@@ -24,15 +24,6 @@ var (
 	ErrArchived = errors.New("the link is archived")
 )
 
-// Ledger makes the invoices. *Service implements it.
-type Ledger interface {
-	// Create creates an invoice, or returns the one that the same request with the same key
-	// created before.
-	Create(ctx context.Context, r CreateRequest) (invoice.Invoice, error)
-	// CheckDraft returns an *invoice.FieldError if Create would refuse the draft.
-	CheckDraft(ctx context.Context, d invoice.Draft) error
-}
-
 // Holders decides who may receive payments at an address. *access.MerchantManager implements it.
 type Holders interface {
 	HoldAddress(ctx context.Context, tx *db.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
@@ -41,7 +32,7 @@ type Holders interface {
 // PaymentLinkConfig is the configuration of a Manager. All fields but Rand are required.
 type PaymentLinkConfig struct {
 	Store   *db.DB
-	Ledger  Ledger
+	Ledger  *Service
 	Holders Holders
 	Now     func() time.Time
 	Rand    io.Reader // nil is crypto/rand

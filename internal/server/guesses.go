@@ -98,23 +98,16 @@ func (l *requestLimits) countExceeded(ctx context.Context, err error) {
 	}
 }
 
-// keyAuthenticator finds the principal of a key, by its text or its id. *access.Authenticator
-// implements it.
-type keyAuthenticator interface {
-	Authenticate(ctx context.Context, text string) (access.Principal, error)
-	PrincipalOf(ctx context.Context, keyID string) (access.Principal, error)
-}
-
 // limitedAuthenticator is an authenticator that limits the refusals of keys.
 type limitedAuthenticator struct {
-	keyAuthenticator
+	*access.Authenticator
 	limits *requestLimits
 }
 
 // Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an
 // *limits.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
-	p, err := a.keyAuthenticator.Authenticate(ctx, text)
+	p, err := a.Authenticator.Authenticate(ctx, text)
 	if access.IsRefusal(err) {
 		if client, limited := a.limits.guesses.client(ctx); limited {
 			if exceeded := a.limits.guesses.refusals.Take(client).Err(); exceeded != nil {

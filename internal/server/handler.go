@@ -28,7 +28,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	rest := api.New(api.Config{
 		Ledger: s.settle, Reader: reader, Summarized: reader,
 		Events:    s.eventLog(),
-		Endpoints: s.endpoints, Merchants: s.merchants, Mails: s.merchantMails(),
+		Endpoints: s.endpoints, Merchants: s.merchants, Mails: s.mailer,
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Approvals: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s}, Closed: s.gate.Closed,

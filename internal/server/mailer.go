@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
 )
 
@@ -35,14 +34,6 @@ func (s *Server) mailURL() string {
 
 // payerMails returns the queue of receipts, or nil without an SMTP server.
 func (s *Server) payerMails() checkout.Mails {
-	if s.mailer == nil {
-		return nil
-	}
-	return s.mailer
-}
-
-// merchantMails returns the queue of invoices, or nil without an SMTP server.
-func (s *Server) merchantMails() api.Mails {
 	if s.mailer == nil {
 		return nil
 	}

@@ -33,11 +33,7 @@ type operations struct {
 
 // VerifyAudit implements api.Operations.
 func (o operations) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
-	with := access.AuditSources{Heads: heads}
-	if o.server.cfg.Keyring != nil {
-		with.Signer = o.server.cfg.Keyring
-	}
-	return access.VerifyAudit(ctx, o.server.store, with)
+	return access.VerifyAudit(ctx, o.server.store, access.AuditSources{Signer: o.server.cfg.Keyring, Heads: heads})
 }
 
 // CountMerchant implements api.Operations.

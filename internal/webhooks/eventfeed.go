@@ -38,16 +38,12 @@ const (
 // ErrBehind means that a position is older than everything the feed keeps.
 var ErrBehind = errors.New("the position is behind the feed")
 
-// FeedLog is the log of events and the audit log, each in the order of its numbers. *db.DB
-// implements it.
+// FeedLog is the log of events and the audit log, each in the order of its numbers. Reader and access.Reader document
+// the methods.
 type FeedLog interface {
-	// Events returns the matching events, in the filter's order.
 	Events(ctx context.Context, f EventFilter) ([]EventRow, error)
-	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
-	// Changes returns the subjects of the audit log's entries with numbers above after.
 	Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error)
-	// AuditHead returns the newest entry's number and hash.
 	AuditHead(ctx context.Context) (access.Head, error)
 }
 

@@ -37,25 +37,16 @@ type Ledger interface {
 	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
 }
 
-// Store reads and writes the database. ledger.Tables implement it.
+// Store reads and writes the database. ledger.Tables implement it and document the methods.
 type Store interface {
-	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Authorization returns an authorization, or db.ErrNotFound.
 	Authorization(ctx context.Context, id string) (ledger.Authorization, error)
-	// AuthorizationByNonce returns the authorization with a nonce of a payer, or db.ErrNotFound.
 	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (ledger.Authorization, error)
-	// PendingAuthorization returns the invoice's authorization with an open outcome, or db.ErrNotFound.
 	PendingAuthorization(ctx context.Context, invoiceID string) (ledger.Authorization, error)
-	// SentTx returns the hash of the last sent attempt of a transaction, or db.ErrNotFound.
 	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
-	// X402Settlement returns the settlement of an authorization, or db.ErrNotFound.
 	X402Settlement(ctx context.Context, key ledger.AuthorizationKey) (ledger.X402Settlement, error)
-	// CountX402Answer counts an answer of a settlement, unless the settlement has already had that many.
 	CountX402Answer(ctx context.Context, key ledger.AuthorizationKey, most int) (counted bool, err error)
-	// IsHeldByOther reports whether other merchants hold an address and this one does not.
 	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
-	// AreDeposits returns which of the addresses are deposit addresses.
 	AreDeposits(ctx context.Context, among []invoice.Address) (map[invoice.Address]bool, error)
 }
 

@@ -49,132 +49,72 @@ const (
 	RequestTimeout = 10 * time.Second
 )
 
-// Ledger makes the changes of the API. *ledger.Service implements it.
+// Ledger makes the changes of the API. *ledger.Service implements it and documents the errors.
 type Ledger interface {
-	// Create creates an invoice, or returns the one that the same request with the
-	// same key created before. Errors are *invoice.FieldError,
-	// ledger.ErrIdempotencyMismatch, ledger.ErrIdempotencyInProgress and internal ones.
 	Create(ctx context.Context, r ledger.CreateRequest) (invoice.Invoice, error)
-	// UpdateInvoice, Finalize, Void and DeleteDraft change an invoice that the principal
-	// sees. *ledger.Service documents the errors.
 	UpdateInvoice(ctx context.Context, by access.Principal, id string, c ledger.InvoiceChange) (invoice.Invoice, error)
 	Finalize(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	DeleteDraft(ctx context.Context, by access.Principal, id string) error
-	// AttributeManually attributes a payment to an invoice, and returns the updated
-	// payment. Errors are db.ErrNotFound, *invoice.FieldError, ledger.ErrAttributed,
-	// ledger.ErrOrphaned, ledger.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h ledger.ManualAttribution) (invoice.Payment, error)
-	// PrepareRefund, CancelRefund and ApproveRefund return the refund in its new state.
-	// ledger.Service documents the errors.
 	PrepareRefund(ctx context.Context, req ledger.RefundRequest) (invoice.RefundRecord, error)
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
-	// ClaimToken returns the token of the refund's page for the payer, or "" if it is not known.
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
-	// EraseCustomer erases the personal data of a merchant's customer. ledger.Service documents the errors.
 	EraseCustomer(ctx context.Context, merchantID, customer string, once ledger.Once) (ledger.Erasure, error)
 	Authorizations
 	Inbox
 	Submissions
-	// ReceiveNotice stores a notice unless it is stored already.
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
-// Reader reads from the database. NewReader returns one.
+// Reader reads from the database. NewReader returns one. The readers of the packages that own the tables document the
+// methods.
 type Reader interface {
 	ApprovalReader
 	CustomerReader
-	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Invoices returns the matching invoices, newest first. If it examined db.MaxExamined without
-	// finding enough, it also returns where it stopped.
 	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
-	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
-	// FindPayments returns payments that a text names, also those that are not confirmed or not attributed.
 	FindPayments(ctx context.Context, text, merchantID string, limit int) ([]ledger.PaymentRow, error)
-	// References returns the references of invoices that have one, by invoice id.
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
-	// AttributionNote returns the note of a payment's manual attribution, or "".
 	AttributionNote(ctx context.Context, paymentID string) (string, error)
-	// InvoiceMails returns the mails of an invoice.
 	InvoiceMails(ctx context.Context, invoiceID string) ([]mailer.Mail, error)
-	// InvoiceHistory returns the history of an invoice.
 	InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error)
-	// Payment returns a payment, or db.ErrNotFound.
 	Payment(ctx context.Context, id string) (ledger.PaymentRow, error)
-	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
-	// received by an address of the merchant.
 	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
-	// Payments returns the matching payments, last observed or confirmed first. If it examined
-	// db.MaxExamined without finding enough, it also returns where it stopped.
 	Payments(ctx context.Context, f ledger.PaymentFilter) (found []ledger.PaymentRow, examined ledger.PaymentPosition, err error)
-	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
-	// NearInvoices returns the invoices that unattributed payments may be meant for. If merchantID is set,
-	// it returns only invoices of that merchant.
 	NearInvoices(ctx context.Context, lookups []ledger.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
-	// RefundRecord returns the refund with the id, or the refund that the transfer with the id made, or
-	// db.ErrNotFound.
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
-	// RefundRecords returns the matching refunds, newest first.
 	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
-	// TransferLike returns the id of a transfer like that of a refund that became final since a time, or "".
 	TransferLike(ctx context.Context, r invoice.RefundRecord, since time.Time) (string, error)
-	// Cursor returns how far a chain is read, or db.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
-	// Submissions returns the submissions of a refund, newest first.
 	Submissions(ctx context.Context, refundIDs ...string) ([]invoice.Submission, error)
-	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f access.KeyFilter) ([]access.Record, error)
-	// Authorization returns an authorization, or db.ErrNotFound.
 	Authorization(ctx context.Context, id string) (ledger.Authorization, error)
-	// AuthorizationsOfInvoice returns the newest authorizations of an invoice.
 	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]ledger.Authorization, error)
-	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f ledger.ClaimFilter) ([]ledger.ClaimRow, error)
-	// LostPayments returns the commitments of lost invoices, by the ids of the payments without an invoice
-	// that were made for them.
 	LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error)
-	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]ledger.ClaimRow, error)
-	// Decisions returns the matching decisions, newest first.
 	Decisions(ctx context.Context, f ledger.DecisionFilter) ([]invoice.Decision, error)
 	report.Source
-	// LogState returns the state that decides which positions in the logs a reader of a merchant's events,
-	// or of all, can continue from.
 	LogState(ctx context.Context, merchantID string) (webhooks.LogState, error)
-	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error)
-	// MerchantStorage returns what a merchant has stored, and its quotas.
 	MerchantStorage(ctx context.Context, merchantID string) (access.Storage, error)
-	// Requests returns the matching requests of the log, last ended first.
 	Requests(ctx context.Context, f access.RequestFilter) ([]access.LoggedRequest, error)
 }
 
-// Events is the event log with the delivery schedule.
+// Events is the event log with the delivery schedule. webhooks.Tables and access.Reader document the methods.
 type Events interface {
-	// Events returns the matching events, in the filter's order.
 	Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error)
-	// EventRecord returns an event with its attempts, or db.ErrNotFound.
 	EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error)
-	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
-	// AuditHead returns the newest entry's number and hash of the audit log.
 	AuditHead(ctx context.Context) (access.Head, error)
-	// Changes returns the objects of the entries of the audit log with numbers above after.
 	Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error)
-	// Listen records for a while that redelivered events reach the listener, unless it did so shortly
-	// before. DeleteListener ends that.
 	Listen(ctx context.Context, l *webhooks.Listener) error
 	DeleteListener(ctx context.Context, id string) error
-	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
-	// Errors are db.ErrNotFound, webhooks.ErrPending and webhooks.ErrNoDelivery, both without a
-	// listener, and internal ones.
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
-	// RedeliverMany reschedules up to limit deliveries. It returns their number, and the position to
-	// continue at, or 0 at the end.
 	RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
@@ -187,19 +127,6 @@ type Endpoints interface {
 	Stage(ctx context.Context, merchantID string) (v webhooks.View, secret string, err error)
 	Promote(ctx context.Context, merchantID string) (webhooks.View, error)
 	Unstage(ctx context.Context, merchantID string) error
-}
-
-// Merchants manages the merchants. *access.MerchantManager implements it and documents the
-// errors.
-type Merchants interface {
-	Get(ctx context.Context, by access.Principal, id string) (invoice.Merchant, error)
-	List(ctx context.Context, by access.Principal, after string, limit int) ([]invoice.Merchant, error)
-	Create(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
-	Update(ctx context.Context, by access.Principal, id string, c invoice.MerchantChange) (invoice.Merchant, error)
-	SetLogo(ctx context.Context, by access.Principal, id string, image []byte) (invoice.Merchant, error)
-	Logo(ctx context.Context, by access.Principal, id string) ([]byte, error)
-	DropLogo(ctx context.Context, by access.Principal, id string) error
-	Release(ctx context.Context, by access.Principal, id string, address invoice.Address) error
 }
 
 // Provider is a transfer provider that sends notices.
@@ -219,17 +146,17 @@ type Config struct {
 	Reader    Reader
 	Events    Events
 	Endpoints Endpoints
-	Merchants Merchants
+	Merchants *access.MerchantManager
 	// Mails sends invoices. It is nil without a mail server.
-	Mails Mails
-	Links Links
-	Keys  Keys
+	Mails *mailer.Mailer
+	Links *ledger.PaymentLinkManager
+	Keys  *access.KeyManager
 	// SignInLinks is required for POST /api/sign-in-links.
-	SignInLinks SignInLinks
+	SignInLinks *access.SessionManager
 	// Approvals is required for merchants with a policy of approvals.
-	Approvals Approvals
+	Approvals *access.SessionManager
 	Nodes     Nodes
-	Feed      Feed
+	Feed      *webhooks.Feed
 	// Summarized is required for summaries and statements.
 	Summarized SummaryReader
 	// Operations is required for the routes of the operator.

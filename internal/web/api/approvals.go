@@ -12,11 +12,6 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Approvals makes requests for approval. *access.SessionManager implements it and documents the errors.
-type Approvals interface {
-	RequestApproval(ctx context.Context, err error) error
-}
-
 // ApprovalReader reads requests for approval. access.Reader documents the methods.
 type ApprovalReader interface {
 	Approval(ctx context.Context, id string, at time.Time) (access.Approval, error)

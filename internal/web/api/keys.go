@@ -14,14 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 )
 
-// Keys manages the keys of the API. *access.KeyManager implements it and documents the
-// errors.
-type Keys interface {
-	Create(ctx context.Context, by access.Principal, r access.KeyRequest) (access.Record, access.Key, error)
-	Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error)
-	Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error)
-}
-
 // createKey answers POST /api/keys.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	o, err := readObject[apitypes.CreateKeyRequest](w, r)

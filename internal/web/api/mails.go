@@ -19,12 +19,6 @@ import (
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
-// Mails sends invoices by e-mail. *mailer.Mailer implements it and documents the errors.
-type Mails interface {
-	SendInvoice(ctx context.Context, o mailer.Order) error
-	DropReminders(ctx context.Context, invoiceID string) error
-}
-
 var errNoMailServer = problemf(apitypes.CodeNoMailServer, "This service has no mail server; its operator can configure one with smtp.")
 
 // listMails answers GET /api/invoices/{id}/mails.

@@ -17,14 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// Links manages payment links. *ledger.PaymentLinkManager implements it and documents the errors.
-type Links interface {
-	Create(ctx context.Context, by access.Principal, r ledger.PaymentLinkRequest) (invoice.PaymentLink, error)
-	Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (invoice.PaymentLink, error)
-	Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error)
-	List(ctx context.Context, f ledger.PaymentLinkFilter) ([]invoice.PaymentLink, error)
-}
-
 // createPaymentLink answers POST /api/payment-links.
 func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	o, once, err := readOnce[apitypes.CreatePaymentLinkRequest](w, r)

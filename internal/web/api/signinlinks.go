@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 
@@ -9,12 +8,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 )
-
-// SignInLinks makes links that sign people in at the dashboard. *access.SessionManager implements
-// it and documents the errors.
-type SignInLinks interface {
-	MakeLink(ctx context.Context, by access.Principal, keyID string) (access.Link, error)
-}
 
 // createSignInLink answers POST /api/sign-in-links.
 func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {

@@ -34,17 +34,6 @@ const headerLastEventID = "Last-Event-ID"
 // redelivered events, to a stream.
 const includeDeliveries = "deliveries"
 
-// Feed returns new events and changes. *webhooks.Feed implements it.
-type Feed interface {
-	// Head returns a position: everything that commits after the call is behind it.
-	Head(ctx context.Context) (webhooks.Position, error)
-	// Next waits for news behind a position. The error is webhooks.ErrBehind if the logs have to be read
-	// up to news.Through.
-	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
-	// NextMatching waits for news that match, at most for a time, and returns the position reached.
-	NextMatching(ctx context.Context, after webhooks.Position, atMost time.Duration, match func(webhooks.News) bool) (webhooks.Position, error)
-}
-
 // eventStream is an answer to GET /api/events/stream.
 type eventStream struct {
 	api        *API

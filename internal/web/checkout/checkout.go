@@ -36,33 +36,18 @@ const (
 	RefreshPlain = 10 * time.Second
 )
 
-// Reader reads from the database. ledger.Reader implements it.
+// Reader reads from the database. ledger.Reader implements it and documents the methods.
 type Reader interface {
-	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// NewestPayments returns up to limit payments of the invoice, highest block first.
 	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]ledger.PaymentRow, error)
-	// PaymentsOfInvoices returns the payments attributed to the invoices. It is called
-	// only if an invoice's sums are stale.
 	PaymentsOfInvoices(ctx context.Context, ids []string) ([]ledger.PaymentRow, error)
-	// PaymentsOfTransaction returns the payments of a transaction on any of the chains,
-	// in log order.
 	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]ledger.PaymentRow, error)
-	// IsWaived reports whether a person waived the rest of an invoice's amount.
 	IsWaived(ctx context.Context, inv invoice.Invoice) (bool, error)
-	// InvoiceClaims reports whether a claim of the payment for the invoice is stored.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
-	// WhichUndecided returns the ids of those payments that wait for older blocks to be
-	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
-	// UnattributedTo returns the newest payments without an invoice to the settlement address of an
-	// invoice, in blocks that were read after it was created.
 	UnattributedTo(ctx context.Context, inv invoice.Invoice, limit int) ([]ledger.PaymentRow, error)
-	// NewestUnattributed returns the payments of a chain without an invoice that were read last.
 	NewestUnattributed(ctx context.Context, chainKey string, limit int) ([]ledger.PaymentRow, error)
-	// RefundRecords lists refunds, the newest first.
 	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
-	// Cursor returns the cursor of a chain, or db.ErrNotFound.
 	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
 }
 
