@@ -1,13 +1,14 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
 )
 
@@ -26,20 +27,11 @@ that it is one, and the service does not start on it before quittance recover ha
 
 For PostgreSQL it names the tools that do this.`,
 		Example: "  quittance backup --config quittance.yaml /backups/quittance-$(date +%F).db",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("backup needs the one file to write")
-			}
-			return nil
-		},
+		Args:    oneArg("backup needs the one file to write"),
 	}
 	path := requiredConfigFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
-		if err := db.Backup(cmd.Context(), cfg.Database, args[0], time.Now()); err != nil {
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, args []string) error {
+		if err := db.Backup(ctx, cfg.Database, args[0], time.Now()); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])
@@ -48,6 +40,6 @@ For PostgreSQL it names the tools that do this.`,
 		}
 		_, err = fmt.Fprintf(env.stdout, "%s holds the database, %d bytes, and was checked.\n", args[0], info.Size())
 		return err
-	}
+	})
 	return cmd
 }

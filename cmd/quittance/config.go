@@ -38,20 +38,16 @@ be started with the configuration, else with 1.`,
 	}
 	path := requiredConfigFlag(cmd)
 	database := cmd.Flags().Bool("database", false, "compare with what the database remembers")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
 		if err := printCheck(env, *path, cfg); err != nil || !*database {
 			return err
 		}
-		changes, err := differences(cmd.Context(), cfg)
+		changes, err := differences(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		return cmp.Or(printChanges(env, changes), chain.RefuseChanges(changes))
-	}
+	})
 	return cmd
 }
 
@@ -124,12 +120,8 @@ shown, and nothing is changed.`,
 	}
 	path := requiredConfigFlag(cmd)
 	yes := cmd.Flags().Bool("yes", false, "do it; without it, the changes are shown")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
-		changes, err := differences(cmd.Context(), cfg)
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
+		changes, err := differences(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -139,7 +131,7 @@ shown, and nothing is changed.`,
 		if !*yes {
 			return errNothingChanged
 		}
-		return server.ApplyConfiguration(cmd.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil))
-	}
+		return server.ApplyConfiguration(ctx, serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil))
+	})
 	return cmd
 }

@@ -62,12 +62,7 @@ func newEventsShow(env environment) *cobra.Command {
 		Short: "show one event, and every attempt to deliver it",
 		Long: `Shows an event as it is sent, the state of its delivery, and every attempt: when
 it began, how long its parts took, and what the endpoint answered.`,
-		Args: func(_ *cobra.Command, ids []string) error {
-			if len(ids) != 1 {
-				return errors.New("events show needs the id of one event, evt_…")
-			}
-			return nil
-		},
+		Args: oneArg("events show needs the id of one event, evt_…"),
 	}
 	return callCommand(env, cmd, remoteFlags(cmd), "GET /api/events/{id}", func(
 		ctx context.Context, c *client.Client, ids []string,

@@ -26,12 +26,7 @@ func newInvoices(env environment) *cobra.Command {
 
 // oneID returns the check of arguments that are one id.
 func oneID(command, of string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, ids []string) error {
-		if len(ids) != 1 {
-			return fmt.Errorf("%s needs the id of one %s", command, of)
-		}
-		return nil
-	}
+	return oneArg(command + " needs the id of one " + of)
 }
 
 // limitFlag adds the flag --limit of a list.

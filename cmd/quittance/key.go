@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,7 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 )
 
 func newKey(env environment) *cobra.Command {
@@ -55,15 +60,16 @@ events sent again, and admin may do everything. The presets ` + strings.Join(acc
 		if r.ExpiresAt, err = expiry(*expires, time.Now()); err != nil {
 			return usageError{fmt.Errorf("--expires %w", err)}
 		}
-		keys, err := at.keyAdmin(env)
-		if err != nil {
-			return err
-		}
-		made, secret, err := keys.create(cmd.Context(), r)
-		if err != nil {
-			return noKey(err)
-		}
-		return printNewKey(env, made, secret, *asJSON)
+		made, err := manage(cmd.Context(), env, at, func(ctx context.Context, m admin.Managers) (apitypes.KeySecretResponse, error) {
+			return storedKey(m.Keys.Create(ctx, access.Open(), r))
+		}, func(ctx context.Context, c *client.Client) (apitypes.KeySecretResponse, error) {
+			wanted := apitypes.CreateKeyRequest{Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes.Names()}
+			if !r.ExpiresAt.IsZero() {
+				wanted.ExpiresAt = r.ExpiresAt.Unix()
+			}
+			return servedKey(c.CreateKey(ctx, wanted))
+		})
+		return printNewKey(env, made, err, *asJSON)
 	}
 	return cmd
 }
@@ -90,13 +96,26 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	return at.UTC().Truncate(time.Second), nil
 }
 
-// printNewKey prints the secret of a new key.
-func printNewKey(env environment, made apitypes.Key, secret string, asJSON bool) error {
-	if asJSON {
-		return env.writeJSON(apitypes.KeySecretResponse{Key: made, Secret: secret})
+// storedKey returns a key that was made in the database.
+func storedKey(k access.Record, key access.Key, err error) (apitypes.KeySecretResponse, error) {
+	return apitypes.KeySecretResponse{Key: apiconv.Key(k, time.Now()), Secret: key.Reveal()}, err
+}
+
+// servedKey returns a key that the service has made.
+func servedKey(k apitypes.Key, secret string, err error) (apitypes.KeySecretResponse, error) {
+	return apitypes.KeySecretResponse{Key: k, Secret: secret}, err
+}
+
+// printNewKey prints the secret of a new key, unless making it failed.
+func printNewKey(env environment, made apitypes.KeySecretResponse, err error, asJSON bool) error {
+	if err != nil {
+		return noKey(err)
 	}
-	_, printed := fmt.Fprintln(env.stdout, secret)
-	_, noted := fmt.Fprintf(env.stderr, "This is the only time that the key is shown. Its id is %s.\n", made.ID)
+	if asJSON {
+		return env.writeJSON(made)
+	}
+	_, printed := fmt.Fprintln(env.stdout, made.Secret)
+	_, noted := fmt.Fprintf(env.stderr, "This is the only time that the key is shown. Its id is %s.\n", made.Key.ID)
 	return errors.Join(printed, noted)
 }
 
@@ -112,11 +131,7 @@ func newKeyList(env environment) *cobra.Command {
 	all := cmd.Flags().Bool("all", false, "also keys that were revoked or have expired")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/keys does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		keys, err := at.keyAdmin(env)
-		if err != nil {
-			return err
-		}
-		found, err := keys.list(cmd.Context(), *merchantID)
+		found, err := listKeys(cmd.Context(), env, at, *merchantID)
 		if err != nil {
 			return noService(err)
 		}
@@ -126,6 +141,32 @@ func newKeyList(env environment) *cobra.Command {
 		return printKeys(env, found, *asJSON)
 	}
 	return cmd
+}
+
+// maxListedKeys bounds the keys that are listed from a database.
+const maxListedKeys = 10_000
+
+// listKeys lists keys: with --config from the database, which must exist, else through the API.
+func listKeys(ctx context.Context, env environment, at *remote, merchantID string) ([]apitypes.Key, error) {
+	if at.config == "" {
+		c, err := at.client(env)
+		if err != nil {
+			return nil, err
+		}
+		return firstOf(c.Keys(ctx, merchantID), 0)
+	}
+	cfg, err := loadConfig(at.config)
+	if err != nil {
+		return nil, err
+	}
+	records, err := admin.Read(ctx, cfg.Database, func(store *db.DB) ([]access.Record, error) {
+		return access.NewReader(store).Keys(ctx, access.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
+	})
+	keys := make([]apitypes.Key, len(records))
+	for i, r := range records {
+		keys[i] = apiconv.Key(r, time.Now())
+	}
+	return keys, err
 }
 
 // printKeys writes a line for each key.
@@ -166,15 +207,12 @@ stays valid for the overlap, in which its users change to the new one.`,
 		if *overlap < 0 || *overlap > access.MaxOverlap {
 			return usageError{fmt.Errorf("--overlap is %s; want 0s to %s", *overlap, access.MaxOverlap)}
 		}
-		keys, err := at.keyAdmin(env)
-		if err != nil {
-			return err
-		}
-		made, secret, err := keys.rotate(cmd.Context(), ids[0], *overlap)
-		if err != nil {
-			return noKey(err)
-		}
-		return printNewKey(env, made, secret, *asJSON)
+		made, err := manage(cmd.Context(), env, at, func(ctx context.Context, m admin.Managers) (apitypes.KeySecretResponse, error) {
+			return storedKey(m.Keys.Rotate(ctx, access.Open(), ids[0], *overlap))
+		}, func(ctx context.Context, c *client.Client) (apitypes.KeySecretResponse, error) {
+			return servedKey(c.RotateKey(ctx, ids[0], *overlap))
+		})
+		return printNewKey(env, made, err, *asJSON)
 	}
 	return cmd
 }
@@ -189,11 +227,12 @@ func newKeyRevoke(env environment) *cobra.Command {
 	at := adminFlags(cmd)
 	asJSON := jsonFlag(cmd, "write JSON: revoked, the id")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		keys, err := at.keyAdmin(env)
+		_, err := manage(cmd.Context(), env, at, func(ctx context.Context, m admin.Managers) (access.Record, error) {
+			return m.Keys.Revoke(ctx, access.Open(), ids[0])
+		}, func(ctx context.Context, c *client.Client) (access.Record, error) {
+			return access.Record{}, c.RevokeKey(ctx, ids[0])
+		})
 		if err != nil {
-			return err
-		}
-		if err := keys.revoke(cmd.Context(), ids[0]); err != nil {
 			return noKey(err)
 		}
 		if *asJSON {
@@ -230,4 +269,13 @@ func hintOf(k apitypes.Key) string {
 		return "(person)"
 	}
 	return k.Hint + "…"
+}
+
+// noKey replaces the error of an unknown key's id.
+func noKey(err error) error {
+	problem := (*client.Error)(nil)
+	if errors.Is(err, db.ErrNotFound) || errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
+		return errors.New("no key has this id; quittance key list shows them")
+	}
+	return noService(err)
 }

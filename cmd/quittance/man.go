@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,12 +14,7 @@ func newMan() *cobra.Command {
 		Short: "write the man pages into a folder",
 		Long: "Writes a man page for each command into DIR, which it makes if needed. The pages\n" +
 			"bear today's date, or that of SOURCE_DATE_EPOCH.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("want one folder to write the man pages into")
-			}
-			return nil
-		},
+		Args: oneArg("want one folder to write the man pages into"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},

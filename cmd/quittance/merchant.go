@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,12 +32,7 @@ through a service. A running service notices a change within a second.`,
 func merchantCommand(name, flags, short, long string) (cmd *cobra.Command, at *remote, asJSON *bool) {
 	cmd = &cobra.Command{
 		Use: name + " ID" + flags, Short: short, Long: long,
-		Args: func(_ *cobra.Command, ids []string) error {
-			if len(ids) != 1 {
-				return fmt.Errorf("merchant %s needs the id of one merchant", name)
-			}
-			return nil
-		},
+		Args: oneArg("merchant " + name + " needs the id of one merchant"),
 	}
 	at = adminFlags(cmd)
 	return cmd, at, jsonFlag(cmd, "write JSON, as the service's GET /api/merchants/{id} does")
@@ -143,7 +137,7 @@ func newMerchantCreate(env environment) *cobra.Command {
 	f := addMerchantFlags(cmd)
 	cobra.CheckErr(cmd.MarkFlagRequired("name"))
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return f.run(cmd, env, at, ids[0], *asJSON, merchantAdmin.create)
+		return f.run(cmd, env, at, ids[0], *asJSON, creation)
 	}
 	return cmd
 }
@@ -166,16 +160,13 @@ by default, unless it is the first one or --now is given.`)
 	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
 	cmd.MarkFlagsMutuallyExclusive("default-address", "no-default-addresses")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return f.run(cmd, env, at, ids[0], *asJSON, merchantAdmin.update)
+		return f.run(cmd, env, at, ids[0], *asJSON, update)
 	}
 	return cmd
 }
 
 // run makes a change, stores or removes the logo if requested, and prints the merchant.
-func (f *merchantFlags) run(
-	cmd *cobra.Command, env environment, at *remote, id string, asJSON bool,
-	change func(merchantAdmin, context.Context, string, invoice.MerchantChange) (apitypes.Merchant, error),
-) error {
+func (f *merchantFlags) run(cmd *cobra.Command, env environment, at *remote, id string, asJSON bool, change changeOfMerchant) error {
 	c, err := f.change(cmd)
 	if err != nil {
 		return err
@@ -186,17 +177,7 @@ func (f *merchantFlags) run(
 			return fmt.Errorf("read the logo: %w", err)
 		}
 	}
-	merchants, err := at.merchantAdmin(env)
-	if err != nil {
-		return err
-	}
-	changed, err := change(merchants, cmd.Context(), id, c)
-	if err == nil && logo != nil {
-		changed, err = merchants.setLogo(cmd.Context(), id, logo)
-	}
-	if err == nil && f.noLogo {
-		changed.Logo, err = nil, merchants.dropLogo(cmd.Context(), id)
-	}
+	changed, err := change.make(cmd.Context(), env, at, id, c, logo, f.noLogo)
 	if err != nil {
 		return noService(err)
 	}
@@ -207,18 +188,14 @@ func newMerchantShow(env environment) *cobra.Command {
 	cmd, at, asJSON := merchantCommand("show", "", "show a merchant",
 		"Shows a merchant, with the addresses that its invoices may settle to, and whether its\nwebhook endpoint works.")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		merchants, err := at.merchantAdmin(env)
-		if err != nil {
-			return err
-		}
-		found, err := merchants.get(cmd.Context(), ids[0])
+		found, err := findMerchant(cmd.Context(), env, at, ids[0])
 		if err != nil {
 			return noService(err)
 		}
 		if *asJSON {
 			return printMerchant(env, found, true)
 		}
-		endpoint, err := merchants.endpoint(cmd.Context(), ids[0])
+		endpoint, err := endpointOf(cmd.Context(), env, at, ids[0])
 		if err != nil {
 			return noService(err)
 		}
@@ -261,11 +238,7 @@ still be paid. To undo it, allow the address for the merchant again.`,
 		if err != nil {
 			return usageError{fmt.Errorf("the address %q %w", args[1], err)}
 		}
-		merchants, err := at.merchantAdmin(env)
-		if err != nil {
-			return err
-		}
-		if err := merchants.release(cmd.Context(), args[0], address); err != nil {
+		if err := releaseAddress(cmd.Context(), env, at, args[0], address); err != nil {
 			return noService(err)
 		}
 		_, err = fmt.Fprintf(env.stdout, "%s no longer holds %s. Its invoices that exist keep the address.\n", args[0], chain.Checksum(address))
@@ -284,11 +257,7 @@ func newMerchantList(env environment) *cobra.Command {
 	at := adminFlags(cmd)
 	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/merchants does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		merchants, err := at.merchantAdmin(env)
-		if err != nil {
-			return err
-		}
-		all, err := merchants.list(cmd.Context())
+		all, err := listMerchants(cmd.Context(), env, at)
 		if err != nil {
 			return noService(err)
 		}

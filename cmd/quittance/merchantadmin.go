@@ -17,91 +17,88 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// merchantAdmin manages the merchants of a service, in its database or through its API.
-type merchantAdmin interface {
-	create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
-	update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
-	setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error)
-	dropLogo(ctx context.Context, id string) error
-	release(ctx context.Context, id string, address invoice.Address) error
-	get(ctx context.Context, id string) (apitypes.Merchant, error)
-	list(ctx context.Context) ([]apitypes.Merchant, error)
-	// endpoint returns the health of a merchant's webhook endpoint, with the last error. It is zero without an endpoint.
-	endpoint(ctx context.Context, id string) (apitypes.Webhook, error)
+// changeOfMerchant is a change that is made in the database or through the API.
+type changeOfMerchant struct {
+	stored func(*access.MerchantManager, context.Context, access.Principal, string, invoice.MerchantChange) (invoice.Merchant, error)
+	served func(context.Context, *client.Client, string, invoice.MerchantChange) (apitypes.Merchant, error)
 }
 
-// merchantAdmin returns the merchants of the service: with --config in its database, which
-// works while the service is stopped, else through its API.
-func (r *remote) merchantAdmin(env environment) (merchantAdmin, error) {
-	if r.config != "" {
-		cfg, err := loadConfig(r.config)
-		return storedMerchants{merchantsConfig(cfg)}, err
+var (
+	creation = changeOfMerchant{(*access.MerchantManager).Create, createServed}
+	update   = changeOfMerchant{(*access.MerchantManager).Update, func(ctx context.Context, c *client.Client, id string, m invoice.MerchantChange) (apitypes.Merchant, error) {
+		return c.UpdateMerchant(ctx, id, apiconv.MerchantUpdate(m))
+	}}
+)
+
+func createServed(ctx context.Context, c *client.Client, id string, m invoice.MerchantChange) (apitypes.Merchant, error) {
+	members, err := json.Marshal(apiconv.MerchantUpdate(m))
+	if err != nil {
+		return apitypes.Merchant{}, err
 	}
-	c, err := r.client(env)
-	return servedMerchants{c}, err
-}
-
-// merchantsConfig returns the part of the configuration that merchants need.
-func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
-	out := admin.MerchantsConfig{Database: cfg.Database, Configured: cfg.Merchants, Delay: cfg.AllowListDelay}
-	for _, c := range cfg.Chains {
-		out.Chains = append(out.Chains, c.Key)
+	var request apitypes.CreateMerchantRequest // it has the members of an update, and the id
+	if err := json.Unmarshal(members, &request); err != nil {
+		return apitypes.Merchant{}, err
 	}
-	return out
+	request.ID = id
+	return c.CreateMerchant(ctx, request)
 }
 
-// storedMerchants are the merchants in a database.
-type storedMerchants struct{ cfg admin.MerchantsConfig }
-
-// one returns the merchant that a function of the manager returns.
-func (s storedMerchants) one(
-	ctx context.Context, do func(context.Context, *access.MerchantManager) (invoice.Merchant, error),
-) (m apitypes.Merchant, err error) {
-	ctx = asCommand(ctx)
-	err = admin.WithMerchants(ctx, s.cfg, func(manager *access.MerchantManager) error {
-		found, err := do(ctx, manager)
-		m = apiconv.Merchant(found)
-		return err
+// make makes the change, and stores the logo unless it is nil, or removes it.
+func (change changeOfMerchant) make(
+	ctx context.Context, env environment, at *remote, id string, m invoice.MerchantChange, logo []byte, noLogo bool,
+) (apitypes.Merchant, error) {
+	changed, err := manage(ctx, env, at, func(ctx context.Context, managers admin.Managers) (apitypes.Merchant, error) {
+		by := managers.Merchants
+		changed, err := change.stored(by, ctx, access.Open(), id, m)
+		if err == nil && logo != nil {
+			changed, err = by.SetLogo(ctx, access.Open(), id, logo)
+		}
+		if err == nil && noLogo {
+			err = by.DropLogo(ctx, access.Open(), id)
+		}
+		return apiconv.Merchant(changed), err
+	}, func(ctx context.Context, c *client.Client) (apitypes.Merchant, error) {
+		changed, err := change.served(ctx, c, id, m)
+		if err == nil && logo != nil {
+			changed, err = c.SetMerchantLogo(ctx, id, logo)
+		}
+		if err == nil && noLogo {
+			err = c.DeleteMerchantLogo(ctx, id)
+		}
+		return changed, err
 	})
-	return m, err
+	if noLogo {
+		changed.Logo = nil
+	}
+	return changed, err
 }
 
-func (s storedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
-		return m.Create(ctx, access.Open(), id, c)
-	})
+// findMerchant returns a merchant.
+func findMerchant(ctx context.Context, env environment, at *remote, id string) (apitypes.Merchant, error) {
+	return manage(ctx, env, at, func(ctx context.Context, m admin.Managers) (apitypes.Merchant, error) {
+		found, err := m.Merchants.Get(ctx, access.Open(), id)
+		return apiconv.Merchant(found), err
+	}, func(ctx context.Context, c *client.Client) (apitypes.Merchant, error) { return c.Merchant(ctx, id) })
 }
 
-func (s storedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
-		return m.Update(ctx, access.Open(), id, c)
-	})
-}
-
-func (s storedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
-		return m.SetLogo(ctx, access.Open(), id, image)
-	})
-}
-
-func (s storedMerchants) dropLogo(ctx context.Context, id string) error {
-	ctx = asCommand(ctx)
-	return admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error { return m.DropLogo(ctx, access.Open(), id) })
-}
-
-func (s storedMerchants) release(ctx context.Context, id string, address invoice.Address) error {
-	ctx = asCommand(ctx)
-	return admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error { return m.Release(ctx, access.Open(), id, address) })
-}
-
-func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
-		return m.Get(ctx, access.Open(), id)
-	})
-}
-
-func (s storedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webhook, error) {
-	all, err := admin.Read(ctx, s.cfg.Database, func(store *db.DB) (map[string]webhooks.Breaker, error) {
+// endpointOf returns the health of a merchant's webhook endpoint, with the last error. It is zero without an endpoint.
+func endpointOf(ctx context.Context, env environment, at *remote, id string) (apitypes.Webhook, error) {
+	if at.config == "" {
+		c, err := at.client(env)
+		if err != nil {
+			return apitypes.Webhook{}, err
+		}
+		w, err := c.Webhook(ctx, id)
+		if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
+			err = nil
+		}
+		return w, err
+	}
+	cfg, err := loadConfig(at.config)
+	if err != nil {
+		return apitypes.Webhook{}, err
+	}
+	all, err := admin.Read(ctx, cfg.Database, func(store *db.DB) (map[string]webhooks.Breaker, error) {
 		return webhooks.NewReader(store).Breakers(ctx, []string{id})
 	})
 	b := all[id]
@@ -113,62 +110,35 @@ func (s storedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webh
 // maxListedMerchants bounds the merchants that are listed from a database.
 const maxListedMerchants = 10_000
 
-func (s storedMerchants) list(ctx context.Context) (all []apitypes.Merchant, err error) {
-	err = admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error {
-		found, err := m.List(ctx, access.Open(), "", maxListedMerchants)
-		all = make([]apitypes.Merchant, len(found))
+// listMerchants lists the merchants.
+func listMerchants(ctx context.Context, env environment, at *remote) ([]apitypes.Merchant, error) {
+	return manage(ctx, env, at, func(ctx context.Context, m admin.Managers) ([]apitypes.Merchant, error) {
+		found, err := m.Merchants.List(ctx, access.Open(), "", maxListedMerchants)
+		all := make([]apitypes.Merchant, len(found))
 		for i, m := range found {
 			all[i] = apiconv.Merchant(m)
 		}
-		return err
+		return all, err
+	}, func(ctx context.Context, c *client.Client) ([]apitypes.Merchant, error) {
+		return firstOf(c.Merchants(ctx, maxPageSize), 0)
 	})
-	return all, err
 }
 
-// servedMerchants are the merchants that a service's API shows.
-type servedMerchants struct{ c *client.Client }
+// releaseAddress takes an address back from a merchant.
+func releaseAddress(ctx context.Context, env environment, at *remote, id string, address invoice.Address) error {
+	_, err := manage(ctx, env, at, func(ctx context.Context, m admin.Managers) (struct{}, error) {
+		return struct{}{}, m.Merchants.Release(ctx, access.Open(), id, address)
+	}, func(ctx context.Context, c *client.Client) (struct{}, error) {
+		return struct{}{}, c.ReleaseAddress(ctx, id, chain.Checksum(address))
+	})
+	return err
+}
 
-func (s servedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	members, err := json.Marshal(apiconv.MerchantUpdate(c))
-	if err != nil {
-		return apitypes.Merchant{}, err
+// merchantsConfig returns the part of the configuration that merchants need.
+func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
+	out := admin.MerchantsConfig{Database: cfg.Database, Configured: cfg.Merchants, Delay: cfg.AllowListDelay}
+	for _, c := range cfg.Chains {
+		out.Chains = append(out.Chains, c.Key)
 	}
-	var request apitypes.CreateMerchantRequest // it has the members of an update, and the id
-	if err := json.Unmarshal(members, &request); err != nil {
-		return apitypes.Merchant{}, err
-	}
-	request.ID = id
-	return s.c.CreateMerchant(ctx, request)
-}
-
-func (s servedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.c.UpdateMerchant(ctx, id, apiconv.MerchantUpdate(c))
-}
-
-func (s servedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
-	return s.c.SetMerchantLogo(ctx, id, image)
-}
-
-func (s servedMerchants) dropLogo(ctx context.Context, id string) error {
-	return s.c.DeleteMerchantLogo(ctx, id)
-}
-
-func (s servedMerchants) release(ctx context.Context, id string, address invoice.Address) error {
-	return s.c.ReleaseAddress(ctx, id, chain.Checksum(address))
-}
-
-func (s servedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
-	return s.c.Merchant(ctx, id)
-}
-
-func (s servedMerchants) list(ctx context.Context) ([]apitypes.Merchant, error) {
-	return firstOf(s.c.Merchants(ctx, maxPageSize), 0)
-}
-
-func (s servedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webhook, error) {
-	w, err := s.c.Webhook(ctx, id)
-	if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
-		err = nil
-	}
-	return w, err
+	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
 )
 
@@ -35,27 +36,18 @@ company choose another id.`,
 
 // newMerchantDecision completes a command that decides who may use a merchant's id.
 func newMerchantDecision(env environment, cmd *cobra.Command, do func(*access.MerchantManager, context.Context, access.Principal, string) error, done string) *cobra.Command {
-	cmd.Args = func(_ *cobra.Command, ids []string) error {
-		if len(ids) != 1 {
-			return fmt.Errorf("%s needs the id of one merchant", cmd.Name())
-		}
-		return nil
-	}
+	cmd.Args = oneArg(cmd.Name() + " needs the id of one merchant")
 	path := requiredConfigFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, ids []string) error {
 		if err := db.CheckExists(cfg.Database); err != nil {
 			return err
 		}
-		ctx := asCommand(cmd.Context())
-		if err := admin.WithMerchants(ctx, merchantsConfig(cfg), func(m *access.MerchantManager) error { return do(m, ctx, access.Open(), ids[0]) }); err != nil {
+		ctx = asCommand(ctx)
+		if err := admin.WithManagers(ctx, merchantsConfig(cfg), func(m admin.Managers) error { return do(m.Merchants, ctx, access.Open(), ids[0]) }); err != nil {
 			return fmt.Errorf("merchant %s: %w", ids[0], err)
 		}
-		_, err = fmt.Fprintf(env.stdout, done, ids[0])
+		_, err := fmt.Fprintf(env.stdout, done, ids[0])
 		return err
-	}
+	})
 	return cmd
 }

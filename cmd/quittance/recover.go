@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -49,12 +50,8 @@ live database was marked as a copy by mistake, with serve --isolated --copy.`,
 	dismiss := cmd.Flags().Bool("dismiss", false, "nothing was restored: let serve start")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "keep-keys")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "report")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
-		ctx := asCommand(cmd.Context())
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
+		ctx = asCommand(ctx)
 		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep, Patience: *patience})
 		switch {
 		case err == nil && *dismiss:
@@ -64,7 +61,7 @@ live database was marked as a copy by mistake, with serve --isolated --copy.`,
 			return err
 		}
 		return errors.Join(err, writeRecovery(env, report, *to))
-	}
+	})
 	cmd.AddCommand(newRecoverImport(env), newRecoverTransfers(env))
 	return cmd
 }

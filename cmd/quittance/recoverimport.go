@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
 )
@@ -37,26 +38,17 @@ database. One that is paid in a copy does not expire, and is paid once its payme
 attributed. Lines with these states are applied first, one line at a time. FILE may be
 applied again. It ends with 1 if a line was refused.`, ledger.MaxCopy),
 		Example: "  quittance recover import copies.jsonl --config quittance.yaml",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("recover import needs the one file to read")
-			}
-			return nil
-		},
+		Args:    oneArg("recover import needs the one file to read"),
 	}
 	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write JSON: lines, byChain, bySignature, existing, held, skipped, refused")
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, args []string) (err error) {
 		file, err := os.Open(args[0])
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		ctx := asCommand(cmd.Context())
+		ctx = asCommand(ctx)
 		into, err := server.OpenImporter(ctx, recoverConfig(env, cfg))
 		if err != nil {
 			return err
@@ -67,7 +59,7 @@ applied again. It ends with 1 if a line was refused.`, ledger.MaxCopy),
 			return err
 		}
 		return sum.print(env, *asJSON)
-	}
+	})
 	return cmd
 }
 

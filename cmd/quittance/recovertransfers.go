@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
@@ -31,13 +33,9 @@ these. The service may run.`,
 	}
 	path := requiredConfigFlag(cmd)
 	checked := cmd.Flags().StringSlice("checked", nil, "transfers that somebody has checked: all, or `ID,ID`")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
 		left := 0
-		err = admin.UnrecognizedTransfers(asCommand(cmd.Context()), cfg.Database, *checked, time.Now(), func(some []ledger.UnrecognizedTransfer) error {
+		err := admin.UnrecognizedTransfers(asCommand(ctx), cfg.Database, *checked, time.Now(), func(some []ledger.UnrecognizedTransfer) error {
 			left += len(some)
 			return printTransfers(env.stdout, some)
 		})
@@ -46,7 +44,7 @@ these. The service may run.`,
 		}
 		_, err = fmt.Fprintf(env.stdout, "%s to check.\n", count(left, "transfer"))
 		return err
-	}
+	})
 	return cmd
 }
 

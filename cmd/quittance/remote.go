@@ -143,3 +143,28 @@ func noService(err error) error {
 	}
 	return err
 }
+
+// manage manages the keys and the merchants of a service: with --config by stored in its database, which works while the
+// service is stopped, else by served through its API.
+func manage[T any](
+	ctx context.Context, env environment, at *remote,
+	stored func(context.Context, admin.Managers) (T, error), served func(context.Context, *client.Client) (T, error),
+) (answer T, err error) {
+	if at.config == "" {
+		c, err := at.client(env)
+		if err != nil {
+			return answer, err
+		}
+		return served(ctx, c)
+	}
+	cfg, err := loadConfig(at.config)
+	if err != nil {
+		return answer, err
+	}
+	ctx = asCommand(ctx)
+	err = admin.WithManagers(ctx, merchantsConfig(cfg), func(m admin.Managers) (err error) {
+		answer, err = stored(ctx, m)
+		return err
+	})
+	return answer, err
+}

@@ -131,6 +131,16 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// oneArg returns the check of arguments that are one text. want is the error for others.
+func oneArg(want string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New(want)
+		}
+		return nil
+	}
+}
+
 // flagError returns the error of parsing the flags of cmd. For long flags with one dash,
 // as in -config, it names the correct form; -help is --help.
 func flagError(cmd *cobra.Command, args []string, err error) error {

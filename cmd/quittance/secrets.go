@@ -98,19 +98,15 @@ audit log whose signatures cannot be verified any more are signed again.`,
 	yes := cmd.Flags().Bool("yes", false, "do it; without it, the command only says what it would do")
 	asJSON := jsonFlag(cmd, "write JSON: keyId, lostKeyIds, endpoints, unverifiedCheckpoints")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the new secrets to; it must not exist")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
 		if cfg.Keyring == nil {
 			return fmt.Errorf("%s names no master key; make one with openssl rand -hex 32, and name its file as masterKeyFile", *path)
 		}
 		if *yes {
-			return runSecretsReplace(asCommand(cmd.Context()), env, cfg, out, *asJSON)
+			return runSecretsReplace(asCommand(ctx), env, cfg, out, *asJSON)
 		}
-		return previewReplace(cmd.Context(), env, cfg, *asJSON)
-	}
+		return previewReplace(ctx, env, cfg, *asJSON)
+	})
 	return cmd
 }
 

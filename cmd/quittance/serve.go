@@ -48,11 +48,7 @@ docs/recovery.md explains the test.`,
 	isolated := cmd.Flags().Bool("isolated", false, "run on a copy of the database, unnoticed by others")
 	isCopy := cmd.Flags().Bool("copy", false, "with --isolated: the database is a copy, though not one by quittance backup")
 	listen := cmd.Flags().String("listen", isolatedListen, "loopback `ADDRESS` of the isolated copy; port 0 chooses a free one")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
 		if *check {
 			return printCheck(env, *path, cfg)
 		}
@@ -64,8 +60,8 @@ docs/recovery.md explains the test.`,
 		} else if *isCopy || cmd.Flags().Changed("listen") {
 			return usageError{errors.New("--listen and --copy are for --isolated; without it the setting listen says where the service listens")}
 		}
-		return runServe(cmd.Context(), env, cfg, serveOptions{verbose: *verbose, isolated: *isolated, isCopy: *isCopy})
-	}
+		return runServe(ctx, env, cfg, serveOptions{verbose: *verbose, isolated: *isolated, isCopy: *isCopy})
+	})
 	return cmd
 }
 
@@ -89,6 +85,17 @@ func loadConfig(path string) (config.Config, error) {
 		return config.Config{}, usageError{errors.New("--config is empty; want a file")}
 	}
 	return config.Load(path, config.System)
+}
+
+// withConfig returns the function of a command that reads the configuration at the path of --config first.
+func withConfig(path *string, run func(ctx context.Context, cfg config.Config, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(*path)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), cfg, args)
+	}
 }
 
 // printCheck prints that a configuration is valid, and its warnings.

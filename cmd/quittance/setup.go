@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/config"
 )
 
 func newSetup(env environment) *cobra.Command {
@@ -24,15 +26,11 @@ which is not shown; revoking it ends the session.`,
 	}
 	path := requiredConfigFlag(cmd)
 	asJSON := jsonFlag(cmd, "write JSON: url, expiresAt")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*path)
-		if err != nil {
-			return err
-		}
-		ctx := asCommand(cmd.Context())
+	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
+		ctx = asCommand(ctx)
 		var link access.Link
-		err = admin.WithKeys(ctx, merchantsConfig(cfg), func(m *access.KeyManager) (err error) {
-			link, err = m.SetupLink(ctx)
+		err := admin.WithManagers(ctx, merchantsConfig(cfg), func(m admin.Managers) (err error) {
+			link, err = m.Keys.SetupLink(ctx)
 			return err
 		})
 		if err != nil {
@@ -40,6 +38,6 @@ which is not shown; revoking it ends the session.`,
 		}
 		page := cmp.Or(cfg.DashboardURL, cfg.LocalAPI().URL) + "/dashboard/sign-in?" + url.Values{"link": {link.Token}, "next": {"/dashboard/operator/setup"}}.Encode()
 		return printSignIn(env, page, link.ExpiresAt, *asJSON)
-	}
+	})
 	return cmd
 }

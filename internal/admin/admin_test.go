@@ -237,8 +237,8 @@ func TestMerchantDifferences(t *testing.T) {
 	}
 	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
 	for _, is := range []admin.MerchantsConfig{config(one), config()} {
-		expect.OK(t, admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
-			_, err := m.RecordConfigured(t.Context())
+		expect.OK(t, admin.WithManagers(t.Context(), is, func(m admin.Managers) error {
+			_, err := m.Merchants.RecordConfigured(t.Context())
 			return err
 		}))
 	}

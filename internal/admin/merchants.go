@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -19,16 +20,10 @@ type MerchantsConfig struct {
 	Delay      time.Duration                      // of a change of a list of allowed addresses
 }
 
-// WithMerchants calls a function with the manager of the merchants in a service's
-// database, which it creates if it is missing. It is safe while the service runs.
-func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*access.MerchantManager) error) error {
-	return withMerchants(ctx, c, func(_ *db.DB, m *access.MerchantManager) error { return do(m) })
-}
-
 // MerchantDifferences compares the configured merchants with the recorded ones.
 func MerchantDifferences(ctx context.Context, c MerchantsConfig) (all []chain.ConfigChange, err error) {
-	err = WithMerchants(ctx, c, func(m *access.MerchantManager) error {
-		left, err := m.CompareConfigured(ctx)
+	err = WithManagers(ctx, c, func(m Managers) error {
+		left, err := m.Merchants.CompareConfigured(ctx)
 		var refused *access.RefusedError
 		if errors.As(err, &refused) {
 			for _, fault := range refused.Faults {
@@ -46,11 +41,17 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig) (all []chain.Co
 	return all, err
 }
 
-func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *access.MerchantManager) error) (err error) {
-	store, err := db.Open(ctx, c.Database)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return do(store, access.NewMerchants(access.MerchantConfig{Store: store, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
+// Managers change the merchants and the keys in a service's database.
+type Managers struct {
+	Merchants *access.MerchantManager
+	Keys      *access.KeyManager
+}
+
+// WithManagers calls a function with the managers of a service's database, which it creates if it is missing. It is safe
+// while the service runs.
+func WithManagers(ctx context.Context, c MerchantsConfig, do func(Managers) error) error {
+	return withOpened(ctx, c.Database, db.Open, func(store *db.DB) error {
+		m := access.NewMerchants(access.MerchantConfig{Store: store, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now})
+		return do(Managers{m, access.NewKeyManager(access.KeyManagerConfig{Store: store, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader})})
+	})
 }
