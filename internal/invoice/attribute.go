@@ -47,10 +47,6 @@ func (c Candidate) isAuthorizedBy(t Transfer) bool {
 	return c.hasCommitment(t.Evidence.Authorization) || c.Authorized && !t.Evidence.Authorization.IsZero()
 }
 
-// MatchedBy reports whether the transfer names the candidate or has one of its transfer amounts. Neither depends on
-// what remains of other invoices.
-func (c Candidate) MatchedBy(t Transfer) bool { return c.NamedBy(t) || c.matchesTransferAmount(t) }
-
 // matchesTransferAmount reports whether the transfer has a transfer amount of
 // the candidate, and was mined within LateWindow after its expiry.
 func (c Candidate) matchesTransferAmount(t Transfer) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // notice announces a transfer of an amount to the world's merchant.
@@ -28,7 +29,7 @@ func (w *world) receive(n invoice.Notice) {
 // announced returns the provider's ids of the notices linked to a payment.
 func (w *world) announced(t invoice.Transfer) []string {
 	w.t.Helper()
-	found, err := ledger.NoticesOfPayment(w.t.Context(), w.db.store, w.payment(t).ID)
+	found, err := rowtest.NoticesOfPayment(w.t.Context(), w.db.store, w.payment(t).ID)
 	w.must(err)
 	ids := []string{}
 	for _, n := range found {

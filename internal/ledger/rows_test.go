@@ -165,7 +165,7 @@ func TestNoticeRoundTrip(t *testing.T) {
 				n.ID += "again"
 			}
 		}
-		got, err := ledger.NoticesOfPayment(t.Context(), s, "pay_1")
+		got, err := rowtest.NoticesOfPayment(t.Context(), s, "pay_1")
 		expect.NoError(t, err)
 		expect.NoDiff(t, cmp.Diff([]invoice.Notice{full, bare}, got, rowtest.Equal), "")
 	})

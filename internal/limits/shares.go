@@ -39,9 +39,6 @@ func NewShares[K comparable](name string, capacity int64) *Shares[K] {
 // Name returns the name of the limit.
 func (s *Shares[K]) Name() string { return s.name }
 
-// Capacity returns the total amount.
-func (s *Shares[K]) Capacity() int64 { return s.capacity }
-
 // Take takes n for each of the clients, or fails and takes no amount. The error is ErrBusy if less
 // than n is free, and an *ExceededError if a client would have more than its share.
 func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {

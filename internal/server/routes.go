@@ -60,9 +60,6 @@ func withNodes(route webpage.Route) http.Handler {
 // routeMiddleware returns a route's handler behind the checks of its door.
 type routeMiddleware func(webpage.Route) http.Handler
 
-// noMiddleware returns a route's handler as it is.
-func noMiddleware(r webpage.Route) http.Handler { return r.Handler }
-
 // middlewareFor returns the middleware of a listener's routes.
 func (s *Server) middlewareFor(l *Listener, rest *api.API, board *dashboard.Dashboard, errs renderers) routeMiddleware {
 	return func(r webpage.Route) http.Handler {

@@ -270,3 +270,6 @@ func TestHead(t *testing.T) {
 		}
 	}
 }
+
+// noMiddleware returns a route's handler as it is.
+func noMiddleware(r webpage.Route) http.Handler { return r.Handler }

@@ -407,7 +407,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("created")(webhooks.CreatedSeqs(ctx, read, []string{"inv_1", "inv_2"}))
 	run("headers")(ledger.Headers(ctx, read, "base", 0, 999))
 	run("notice")(ledger.UnlinkedPayment(ctx, read, notice))
-	run("notices")(ledger.NoticesOfPayment(ctx, read, "pay_1"))
+	run("notices")(rowtest.NoticesOfPayment(ctx, read, "pay_1"))
 	run("due")(ledger.DueIntents(ctx, read, "base", rowtest.TestRegistry, "", 200))
 	run("due count")(ledger.DueCount(ctx, read, "base", rowtest.TestRegistry))
 	run("authorization")(ledger.NewReader(read).Authorization(ctx, "aut_1"))
