@@ -620,6 +620,38 @@ func TestImportAfterReorg(t *testing.T) {
 	})
 }
 
+// TestReorgAboveTheLostPast replaces the newest block after an import. A payment in the block that replaces it waits for
+// the lost past, too, where a payment of the same amount pays the imported invoice.
+func TestReorgAboveTheLostPast(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		first := w.pay(lost.Amount)
+		w.mine(start+1, first)
+		read := w.blocks[len(w.blocks)-1]
+		w.final()
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+		later := w.create()
+		w.mine(start + 2)
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
+		w.reorg(1)
+		second := w.pay(later.Amount)
+		w.mine(start+3, second)
+		if got := w.payment(second).InvoiceID; got != "" {
+			t.Errorf("the second payment belongs to %q before the lost past is read", got)
+		}
+		w.fill(read.Number, read.Header, read)
+		w.mine(start + 4)
+		w.final()
+		for transfer, inv := range map[*invoice.Transfer]invoice.Invoice{&first: lost, &second: later} {
+			if got := w.payment(*transfer).InvoiceID; got != inv.ID || w.invoice(inv.ID).Status != invoice.Paid {
+				t.Errorf("the payment belongs to %q, and %s is %s", got, inv.ID, w.invoice(inv.ID).Status)
+			}
+		}
+	})
+}
+
 // TestImportOfPaymentBetweenMerchants creates a lost invoice again, whose account the recovery did not know. A merchant
 // had received money from that account, and paid the invoice with as much. The recovery read that as a refund.
 func TestImportOfPaymentBetweenMerchants(t *testing.T) {

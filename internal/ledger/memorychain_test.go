@@ -251,6 +251,9 @@ func (m *memory) Rollback(to invoice.Header) error {
 	payments, refunds := m.pending(to.Number+1, maxBlock)
 	m.setSweeps(to.Number+1, maxBlock, invoice.Orphaned)
 	m.cur.Indexed, m.cur.Gap = to, m.cur.Gap.UpTo(to)
+	if m.cur.Unread != nil && *m.cur.Unread > to.Number {
+		m.cur.Unread = &to.Number
+	}
 	m.cur.Revision++
 	err := m.change(func(ch *Changes) { ch.orphan(payments, refunds, to.Number) })
 	for _, r := range refunds {

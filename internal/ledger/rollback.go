@@ -45,6 +45,9 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		cur.Indexed = to
 		// The replaced blocks of the gap are read again as part of the head.
 		cur.Gap = cur.Gap.UpTo(to)
+		if cur.Unread != nil && *cur.Unread > to.Number {
+			cur.Unread = &to.Number // payments in the blocks that replace them wait for the gap
+		}
 		cur.Revision++
 		return SaveCursor(ctx, tx, chainKey, cur)
 	})
