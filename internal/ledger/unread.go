@@ -49,8 +49,8 @@ func shortened(text string) string {
 
 // ReportUnread records a transaction that transfers a token to an address of ours although no transfer
 // of it is recorded. Its block was read. It wakes the chain's indexer, which reads the block again. It
-// has no effect if the block is still to be read, if the transaction is known to be unread, or while
-// there are MaxUnread.
+// has no effect if the block is still to be read, if the transaction is known to be unread, if a payer
+// looked it up and a transfer of it is recorded, or while there are MaxUnread.
 func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason UnreadReason) error {
 	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if errors.Is(err, db.ErrNotFound) || err == nil && !hasRead(cur, block) {
@@ -61,6 +61,12 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 	}
 	if _, err := findUnreadTransaction(ctx, s.conf.Store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
 		return err
+	}
+	if reason == UnreadLookup {
+		// The rest of a transaction with a recorded transfer is compared with its receipt before it is final.
+		if recorded, err := recordedTransactions(ctx, s.conf.Store, chainKey, []invoice.Hash{tx}); err != nil || recorded[tx] {
+			return err
+		}
 	}
 	counts, err := countUnread(ctx, s.conf.Store, chainKey)
 	if err != nil || TotalUnread(counts) >= MaxUnread {

@@ -294,6 +294,24 @@ func TestReportUnreadBounds(t *testing.T) {
 	})
 }
 
+// TestLookupOfASweep looks up a transaction that is recorded as a sweep. Its block is not read again for that.
+func TestLookupOfASweep(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		sweep := w.sweep(inv, 7)
+		b := w.next(start+1, w.deposit(inv, 7), sweep)
+		w.observe(b)
+		for reason, want := range map[ledger.UnreadReason]int{ledger.UnreadLookup: 0, ledger.UnreadReceipt: 1} {
+			w.must(w.ReportUnread(t.Context(), w.chainKey, sweep.TxHash, b.Number, reason))
+			if counts, err := w.CountUnread(t.Context(), w.chainKey); err != nil || counts[reason] != want {
+				t.Errorf("%s: unread are %v, %v; want %d", reason, counts, err, want)
+			}
+			w.reorg(1)
+			w.observe(b)
+		}
+	})
+}
+
 // TestSkippedTransactions reads blocks with transactions that no node returns. Up to a number of them,
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
