@@ -149,7 +149,7 @@ func (ix *Indexer) auditPart(ctx context.Context, a ledger.ChainAudit, last uint
 		if err != nil {
 			return 1, err
 		}
-		next := max(older+1, a.Next+1)
+		next := max(older.Number+1, a.Next+1)
 		return 1, advance(next, ledger.AuditCounts{Unverified: next - a.Next})
 	}
 	calls, next, counts, err := ix.auditFrom(ctx, nodes, h, last)

@@ -43,7 +43,7 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfi
 	if ok, err := ix.verifyCanonical(ctx, n, t, at, pending); !ok || err != nil {
 		return false, err
 	}
-	if err := ix.verifyBlockHash(ctx, n, at, ix.tracker.Final()); err != nil {
+	if ok, err := ix.verifyRead(ctx, n, at); !ok || err != nil {
 		return false, err
 	}
 	check := ix.verifyReceipts
@@ -64,7 +64,7 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfi
 
 // verifyCanonical compares the newest block to confirm and the blocks of pending transfers with the node's canonical
 // blocks, and rolls back what differs. Blocks that are linked by parent hashes to the node's present head are
-// canonical.
+// canonical. They are compared anyway if another node returned them, maybe with a wrong time.
 func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finalized invoice.Header, pending []invoice.Transfer) (bool, error) {
 	read := map[uint64]invoice.Header{finalized.Number: finalized}
 	for _, t := range pending {
@@ -81,15 +81,20 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 	if ix.tracker.Tip().Hash == t.head.Hash {
 		linked = ix.tracker.Linked()
 	}
-	maps.DeleteFunc(read, func(number uint64, h invoice.Header) bool { return number >= linked || h.Hash == t.tagged.Hash })
+	maps.DeleteFunc(read, func(number uint64, h invoice.Header) bool {
+		return ix.readFrom[h.Hash] == n && (number >= linked || h.Hash == t.tagged.Hash)
+	})
 	headers, err := n.headers(ctx, slices.Sorted(maps.Keys(read))...)
 	if err != nil {
 		return false, err
 	}
 	for _, h := range headers {
-		if h.Hash != read[h.Number].Hash {
+		switch was := read[h.Number]; {
+		case h.Hash != was.Hash:
 			_, err := ix.follow(ctx, n, h)
 			return false, err
+		case !h.SameBlock(was):
+			return false, ix.rereadTimes(ctx, n, h.Header)
 		}
 	}
 	return true, nil

@@ -243,7 +243,7 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 		return false, err
 	}
 	grow(limit, last-first+1, len(logs))
-	return true, ix.observe(ctx, blocks)
+	return true, ix.observe(ctx, n, blocks)
 }
 
 // refreshOrCheck keeps the heads of all nodes known. On an idle chain, and on a replica that does not read the chain,

@@ -75,7 +75,7 @@ func (ix *Indexer) recordGenesis(ctx context.Context, n node, oldest invoice.Hea
 		}
 	}
 	var undecided *NoQuorumError
-	if err := ix.verifyBlockHash(ctx, n, oldest, invoice.Header{}); errors.As(err, &undecided) {
+	if err := ix.verifyBlock(ctx, n, oldest, invoice.Header{}); errors.As(err, &undecided) {
 		return false, nil
 	} else if err != nil {
 		return false, err

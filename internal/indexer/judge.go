@@ -84,7 +84,7 @@ func judgeMissing(node string, t invoice.Transfer, held []bool) (r ruling, reaso
 func judgeViolation(node string, final invoice.Header, others []blockReading, sole bool) (r ruling, reason string) {
 	keep, lost := 0, 1
 	for _, o := range others {
-		if o.hash == final.Hash {
+		if o.block.hash == final.Hash {
 			keep++
 		} else {
 			lost++

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"pgregory.net/rapid"
@@ -14,20 +15,19 @@ import (
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// drawBlockReadings draws nodes that have one of three blocks at the judged
-// height.
+// drawBlockReadings draws nodes that have one of three blocks at the judged height, two of which differ only in time.
 func drawBlockReadings(t *rapid.T) []blockReading {
 	n := rapid.IntRange(1, 7).Draw(t, "nodes")
 	readings := make([]blockReading, n)
 	for i := range readings {
-		readings[i] = blockReading{
-			node: fmt.Sprint("node", i), hash: invoice.Hash{byte(rapid.IntRange(1, 3).Draw(t, "hash"))},
-		}
+		readings[i] = blockReading{node: fmt.Sprint("node", i), block: rapid.SampledFrom([]blockID{
+			{invoice.Hash{1}, 7}, {invoice.Hash{1}, 8}, {invoice.Hash{2}, 7},
+		}).Draw(t, "block")}
 	}
 	return readings
 }
 
-// judgeBlocks gathers readings for judgeBlock as verifyBlockHash does: first from the polled nodes, and with the chain
+// judgeBlocks gathers readings for judgeBlock as verifyHeader does: first from the polled nodes, and with the chain
 // faults of the nodes in faulty.
 func judgeBlocks(t *rapid.T, readings []blockReading, polled int, faulty map[string]bool) (blockVerdict, []blockReading) {
 	known := slices.Clone(readings[:min(polled, len(readings))])
@@ -71,7 +71,7 @@ func TestJudgeBlock(t *testing.T) {
 		for _, r := range known {
 			if !faulty[r.node] || !r.inspected {
 				sound++
-				if r.hash == readings[0].hash {
+				if r.block == readings[0].block {
 					same++
 				}
 			}
@@ -89,17 +89,17 @@ func TestJudgeBlock(t *testing.T) {
 		case askMore:
 			t.Fatal("judgeBlocks returned without a ruling")
 		case undecided:
-			votes := map[invoice.Hash]int{}
+			votes := map[blockID]int{}
 			for _, r := range known {
 				if r.fault == "" {
-					if votes[r.hash]++; 2*votes[r.hash] > sound {
-						t.Fatalf("undecided, though %s has a majority", r.hash)
+					if votes[r.block]++; 2*votes[r.block] > sound {
+						t.Fatalf("undecided, though %s has a majority", r.block)
 					}
 				}
 			}
 		}
 		for _, w := range v.wrong {
-			if r := known[w.reading]; r.fault == "" && v.ruling == accept && r.hash == readings[0].hash {
+			if r := known[w.reading]; r.fault == "" && v.ruling == accept && r.block == readings[0].block {
 				t.Fatalf("%s is wrong for agreeing with what is accepted", r.node)
 			}
 		}
@@ -135,11 +135,12 @@ func TestChainFault(t *testing.T) {
 		"no answer":            {nil, final, ""},
 		"nothing is final yet": {line(func(h []chain.Header) { h[0].Hash = invoice.Hash{9}; h[1].Parent = h[0].Hash }), invoice.Header{}, ""},
 		"another final block":  {line(func(h []chain.Header) { h[0].Hash = invoice.Hash{9} }), final, "which was final"},
+		"another time":         {line(func(h []chain.Header) { h[3].Time = h[3].Time.Add(time.Second) }), final, "and had"},
 		"another block":        {line(func(h []chain.Header) { h[3].Hash = invoice.Hash{9} }), final, "and had"},
 		"not linked":           {line(func(h []chain.Header) { h[2].Parent = invoice.Hash{9} }), final, "on top of"},
 		"a gap":                {slices.Delete(line(func(h []chain.Header) { h[2].Parent = invoice.Hash{9} }), 1, 2), final, ""},
 	} {
-		got := chainFault(test.headers, 6, hash(6), test.final)
+		got := chainFault(test.headers, 6, idOf(line(func([]chain.Header) {})[3].Header), test.final)
 		if !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -287,9 +288,9 @@ func TestJudgeViolation(t *testing.T) {
 	} {
 		var others []blockReading
 		for _, o := range test.others {
-			r := blockReading{hash: invoice.Hash{9}}
+			r := blockReading{block: blockID{hash: invoice.Hash{9}}}
 			if o == 'k' {
-				r.hash = final.Hash
+				r.block.hash = final.Hash
 			}
 			others = append(others, r)
 		}

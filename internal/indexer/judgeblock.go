@@ -12,10 +12,22 @@ import (
 // blockReading is a node's answer about the block at a height.
 type blockReading struct {
 	node      string
-	hash      invoice.Hash
+	block     blockID
 	inspected bool   // chainFault checked the node's chain, or the chain could not be read
 	fault     string // why the node's chain is impossible; empty if it is valid
 }
+
+// blockID is what the nodes must agree on about a block. The hash commits to the time, but a node may return it with
+// another time.
+type blockID struct {
+	hash invoice.Hash
+	time int64
+}
+
+func idOf(h invoice.Header) blockID { return blockID{h.Hash, h.Time.Unix()} }
+
+// String returns the hash and the time.
+func (b blockID) String() string { return fmt.Sprintf("%s of %d", b.hash, b.time) }
 
 // blockVerdict is the result of judgeBlock.
 type blockVerdict struct {
@@ -35,7 +47,7 @@ func judgeBlock(number uint64, readings []blockReading, complete bool) blockVerd
 		switch {
 		case r.fault != "":
 			v.wrong = append(v.wrong, wrongNode{i, r.fault})
-		case r.hash != own.hash:
+		case r.block != own.block:
 			rivals = append(rivals, i)
 			if !r.inspected {
 				uninspected = append(uninspected, i)
@@ -61,29 +73,29 @@ func judgeBlock(number uint64, readings []blockReading, complete bool) blockVerd
 
 // countVotes counts the votes of the valid readings, and finds the nodes that are outvoted.
 func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
-	votes, total := map[invoice.Hash]int{}, 0
+	votes, total := map[blockID]int{}, 0
 	var said []string
 	for _, r := range readings {
 		if r.fault == "" {
 			total++
-			votes[r.hash]++
-			said = append(said, r.node+" has "+r.hash.String())
+			votes[r.block]++
+			said = append(said, r.node+" has "+r.block.String())
 		}
 	}
-	i := slices.IndexFunc(readings, func(r blockReading) bool { return r.fault == "" && 2*votes[r.hash] > total })
+	i := slices.IndexFunc(readings, func(r blockReading) bool { return r.fault == "" && 2*votes[r.block] > total })
 	if i < 0 {
 		v.ruling = undecided
 		v.reason = fmt.Sprintf("the nodes disagree on block %d, which should be final: %s; %s", number, strings.Join(said, ", "), hint)
 		return
 	}
-	winner := readings[i].hash
+	winner := readings[i].block
 	for i, r := range readings {
-		if r.fault == "" && r.hash != winner {
+		if r.fault == "" && r.block != winner {
 			v.wrong = append(v.wrong, wrongNode{i,
-				fmt.Sprintf("has %s as block %d, where %d of %d nodes have %s", r.hash, number, votes[winner], total, winner)})
+				fmt.Sprintf("has %s as block %d, where %d of %d nodes have %s", r.block, number, votes[winner], total, winner)})
 		}
 	}
-	if winner != readings[0].hash {
+	if winner != readings[0].block {
 		v.ruling, v.reason = reject, fmt.Sprintf("is outvoted on block %d", number)
 	}
 }
@@ -91,13 +103,13 @@ func (v *blockVerdict) countVotes(number uint64, readings []blockReading) {
 // chainFault returns why the headers of a node are impossible, or "" if they are valid. They must contain the final
 // block, unless no block is final yet; they must still have the block that the node voted for at the height; and their
 // parent hashes must link them. Headers are ascending and may have gaps.
-func chainFault(headers []chain.Header, number uint64, voted invoice.Hash, final invoice.Header) string {
+func chainFault(headers []chain.Header, number uint64, voted blockID, final invoice.Header) string {
 	for i, h := range headers {
 		switch {
 		case h.Number == final.Number && h.Hash != final.Hash && !final.Hash.IsZero():
 			return fmt.Sprintf("has %s as block %d, which was final as %s", h.Hash, h.Number, final.Hash)
-		case h.Number == number && h.Hash != voted:
-			return fmt.Sprintf("has %s as block %d, and had %s when it was final", h.Hash, number, voted)
+		case h.Number == number && idOf(h.Header) != voted:
+			return fmt.Sprintf("has %s as block %d, and had %s when it was final", idOf(h.Header), number, voted)
 		case i > 0 && h.Number == headers[i-1].Number+1 && h.Parent != headers[i-1].Hash:
 			return fmt.Sprintf("has block %d on top of %s, and %s as the block below", h.Number, h.Parent, headers[i-1].Hash)
 		}

@@ -46,7 +46,7 @@ func (ix *Indexer) followNotices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := max(older+1, last+1-min(last, maxNoticeBlocks))
+	first := max(older.Number+1, last+1-min(last, maxNoticeBlocks))
 	for ; first <= last; first += auditRange {
 		if _, err := ix.auditByNodes(ctx, nodes[:min(len(nodes), 2)], first, min(last, first+auditRange-1)); err != nil {
 			return err

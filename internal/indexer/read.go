@@ -141,7 +141,10 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 		return nil, err
 	}
 	canonical := 0
-	for _, h := range headers {
+	for i, h := range headers {
+		if i > 0 && h.Time.Before(headers[i-1].Time) {
+			return nil, n.contradicts("has block %d of %d above block %d of %d", h.Number, h.Time.Unix(), headers[i-1].Number, headers[i-1].Time.Unix())
+		}
 		if _, ok := byHash[h.Hash]; ok {
 			canonical++
 		}

@@ -89,11 +89,11 @@ func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final 
 			return err
 		}
 		r = reading{n, blocks}
-		if err := ix.verifyBlockHash(ctx, n, r.last(), final); err != nil {
+		if err := ix.verifyBlock(ctx, n, r.last(), final); err != nil {
 			return err
 		}
 		if ix.cfg.Chain.Quorum > 1 {
-			return ix.requireSecond(ctx, r, s, c)
+			return ix.requireSecond(ctx, r, s, final, c)
 		}
 		return nil
 	})

@@ -112,14 +112,14 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 		if err != nil {
 			return false, err
 		}
-		if err := ix.observe(ctx, blocks); err != nil {
+		if err := ix.observe(ctx, n, blocks); err != nil {
 			return false, err
 		}
 	}
 	expiring := ix.expiring
 	unfinal := t.above(line)
-	if err := ix.verifyTip(ctx, n, min(line, t.head.Number-1)); err != nil {
-		return false, err
+	if ok, err := ix.verifyTip(ctx, n, min(line, t.head.Number-1)); !ok || err != nil {
+		return true, err
 	}
 	settled, err := ix.confirm(ctx, n, t, ix.confirmable(unfinal), unfinal)
 	if err == nil && expiring {
@@ -132,12 +132,38 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 
 // verifyTip compares the newest indexed block with other nodes if it is at or below height and not confirmed. If one
 // node invented it, no block will follow it.
-func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) error {
+func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) (ok bool, err error) {
 	tip, final := ix.tracker.Tip(), ix.tracker.Final()
 	if tip.Number > height || tip.Number <= final.Number {
-		return nil
+		return true, nil
 	}
-	return ix.verifyBlockHash(ctx, n, tip, final)
+	return ix.verifyRead(ctx, n, tip)
+}
+
+// verifyRead is verifyHeader for a block that was read and is not final. If it was recorded with another time, other
+// blocks may be as well, so that all blocks that are not final are rolled back, and the result is false.
+func (ix *Indexer) verifyRead(ctx context.Context, n node, at invoice.Header) (ok bool, err error) {
+	err = ix.verifyHeader(ctx, n, at, ix.tracker.Final())
+	if errors.Is(err, errOtherTime) {
+		return false, ix.rollbackAll(ctx, n, at.Number)
+	}
+	return err == nil, err
+}
+
+// rereadTimes rolls back all blocks that are not final, because the node has one of them with another time than it was
+// recorded with, and other nodes do not contradict it.
+func (ix *Indexer) rereadTimes(ctx context.Context, n node, now invoice.Header) error {
+	if err := ix.verifyBlock(ctx, n, now, ix.tracker.Final()); err != nil {
+		return err
+	}
+	return ix.rollbackAll(ctx, n, now.Number)
+}
+
+// rollbackAll orphans all blocks that are not final, because one of them was recorded with a wrong time.
+func (ix *Indexer) rollbackAll(ctx context.Context, n node, wrong uint64) error {
+	ix.cfg.Logger.Error("block was recorded with another time than the node has, will reindex all blocks that are not final",
+		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong)
+	return ix.rollback(ctx, ix.tracker.Final())
 }
 
 // nextHeader reads the blocks up to the head together if the pace asks for that. Otherwise it
@@ -149,13 +175,17 @@ func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*
 	return ix.follow(ctx, n, head)
 }
 
-// observe records blocks on top of the newest indexed one.
-func (ix *Indexer) observe(ctx context.Context, blocks []ledger.Block) error {
+// observe records blocks on top of the newest indexed one. n is the node that returned them, or zero.
+func (ix *Indexer) observe(ctx context.Context, n node, blocks []ledger.Block) error {
 	if err := ix.cfg.Ledger.Observe(ctx, ix.cfg.Chain.Key, blocks); err != nil {
 		return err
 	}
+	if len(ix.readFrom) > maxReadFrom {
+		clear(ix.readFrom)
+	}
 	for _, b := range blocks {
 		ix.tracker.Append(b.Header)
+		ix.readFrom[b.Hash] = n
 	}
 	return nil
 }
@@ -173,12 +203,12 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) er
 		return err
 	}
 	tip := ix.tracker.Tip()
-	if err := ix.verifyTip(ctx, n, line); err != nil {
+	if ok, err := ix.verifyTip(ctx, n, line); !ok || err != nil {
 		return err
 	}
 	ix.catchup.begin(tip.Number+1, last)
 	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []ledger.Block) error {
-		if err := ix.observe(ctx, blocks); err != nil {
+		if err := ix.observe(ctx, node{}, blocks); err != nil {
 			return err
 		}
 		if err := ix.confirmBelow(ctx, n, t, tip.Number, unfinal); err != nil {
@@ -263,6 +293,9 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	return ix.adopt(ctx, cursor)
 }
 
+// maxReadFrom bounds the blocks of which it is remembered which node returned them.
+const maxReadFrom = 1 << 14
+
 // startMargin is how much older than the first invoice a new chain's first block to read is. A clock that was set in
 // the wrong time zone is wrong by up to 14 hours.
 const startMargin = 24 * time.Hour
@@ -287,10 +320,13 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 			first = counted
 		}
 		older, err := blockBefore(ctx, n, line, first.Add(-startMargin))
+		if err == nil && older.Number > 0 {
+			err = ix.checkStart(ctx, n, older.Header)
+		}
 		if err != nil {
 			return err
 		}
-		from = older + 1
+		from = older.Number + 1
 	}
 	headers, err := n.headers(ctx, line)
 	if err != nil {
@@ -306,34 +342,34 @@ func (ix *Indexer) start(ctx context.Context, n node, t heads, line uint64) erro
 // checkStart fails unless other nodes confirm the block at which a chain begins, because that block is final from then
 // on.
 func (ix *Indexer) checkStart(ctx context.Context, n node, at invoice.Header) error {
-	if err := ix.verifyBlockHash(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
+	if err := ix.verifyBlock(ctx, n, at, invoice.Header{}); err != nil || ix.cfg.Chain.Quorum < 2 {
 		return err
 	}
 	var p poll
 	p.ask(ctx, ix, ix.cfg.Pool.Others(n.Node), at.Number)
-	if slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.hash == at.Hash }) {
+	if slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.block == idOf(at) }) {
 		return nil
 	}
 	return &NoQuorumError{fmt.Sprintf("the quorum is two nodes, but none besides %s answers for block %d, where reading is to begin", n, at.Number)}
 }
 
-// blockBefore returns the newest block at or below a height that is older than a time,
-// or block 0.
-func blockBefore(ctx context.Context, n node, line uint64, since time.Time) (uint64, error) {
+// blockBefore returns the newest block at or below a height that is older than a time, or block 0, of which it does not
+// read the rest of the header.
+func blockBefore(ctx context.Context, n node, line uint64, since time.Time) (found chain.Header, err error) {
 	low, high := uint64(0), line // the answer is between low and high, both included
 	for low < high {
 		middle := high - (high-low)/2
 		headers, err := n.headers(ctx, middle)
 		if err != nil {
-			return 0, err
+			return found, err
 		}
 		if headers[0].Time.Before(since) {
-			low = middle
+			low, found = middle, headers[0]
 		} else {
 			high = middle - 1
 		}
 	}
-	return low, nil
+	return found, nil
 }
 
 // follow compares the node's chain, which contains h, with the indexed blocks. It rolls

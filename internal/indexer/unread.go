@@ -139,7 +139,7 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u ledger.UnreadTrans
 	if b.above = above; ix.cfg.Chain.Quorum < 2 {
 		return b, nil
 	}
-	return b, ix.requireSecond(ctx, reading{n, []ledger.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
+	return b, ix.requireSecond(ctx, reading{n, []ledger.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, invoice.Header{}, ix.newAddressCache())
 }
 
 // headerBelowTip returns the header of a block, and the newest indexed block if the node's chain has both; otherwise

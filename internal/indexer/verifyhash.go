@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,24 +36,24 @@ type poll struct {
 // ask asks nodes for their block at a height, in parallel, and adds the readings of the nodes that answer within
 // consultTimeout.
 func (p *poll) ask(ctx context.Context, ix *Indexer, nodes []*chain.Node, number uint64) {
-	hashes := make([]*invoice.Hash, len(nodes))
+	blocks := make([]*blockID, len(nodes))
 	var group sync.WaitGroup
 	for i, c := range nodes {
 		group.Go(func() {
 			_ = ix.consult(ctx, node{c}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
 				headers, err := node{c}.headers(ctx, number)
 				if err == nil {
-					hashes[i] = &headers[0].Hash
+					blocks[i] = new(idOf(headers[0].Header))
 				}
 				return err
 			})
 		})
 	}
 	group.Wait()
-	for i, hash := range hashes {
-		if hash != nil {
+	for i, block := range blocks {
+		if block != nil {
 			p.nodes = append(p.nodes, node{nodes[i]})
-			p.readings = append(p.readings, blockReading{node: nodes[i].String(), hash: *hash})
+			p.readings = append(p.readings, blockReading{node: nodes[i].String(), block: *block})
 		}
 	}
 }
@@ -64,20 +65,46 @@ func quarantine(nodes []node, wrong []wrongNode) {
 	}
 }
 
-// verifyBlockHash asks other nodes for their block at the height of a block that is about to become final. final is the
-// newest final block, or zero before the first. judgeBlock decides, and nodes that are wrong are quarantined. The error
-// is a *nodeError if the node itself is wrong, and a *NoQuorumError if the result is undecided.
-func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoice.Header) error {
-	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), hash: at.Hash}}}
+// errOtherTime means that a node has a block with another time than it was recorded with, from an answer of another node
+// or an earlier answer of this one.
+var errOtherTime = errors.New("the block was recorded with another time")
+
+// verifyBlock asks other nodes for their block at the height of a block that the node has returned, and that is about to
+// become final. final is the newest final block, or zero before the first. judgeBlock decides, and nodes that are wrong
+// are quarantined. The error is a *nodeError if the node itself is wrong, and a *NoQuorumError if the result is
+// undecided.
+func (ix *Indexer) verifyBlock(ctx context.Context, n node, at, final invoice.Header) error {
+	err := ix.verifyHeader(ctx, n, at, final)
+	if errors.Is(err, errOtherTime) {
+		err = n.contradicts("returned block %d, %s, with two times", at.Number, at.Hash)
+	}
+	return err
+}
+
+// verifyHeader is verifyBlock for a block that any node has returned. The error is errOtherTime if the node is right and
+// at is not.
+func (ix *Indexer) verifyHeader(ctx context.Context, n node, at, final invoice.Header) error {
+	p := poll{nodes: []node{n}, readings: []blockReading{{node: n.String(), block: idOf(at)}}}
 	rest := ix.cfg.Pool.Others(n.Node)
 	some := rest[:min(len(rest), maxPolled)]
 	p.ask(ctx, ix, some, at.Number)
 	rest = rest[len(some):]
-	for {
+	for asked := false; ; {
+		if !asked && slices.ContainsFunc(p.readings, func(r blockReading) bool { return r.block.hash == at.Hash && r.block != idOf(at) }) {
+			// Another node may have reported the time, so the node is judged by its own answer.
+			headers, err := n.headers(ctx, at.Number)
+			if err != nil {
+				return err
+			}
+			p.readings[0].block, asked = idOf(headers[0].Header), true
+		}
 		v := judgeBlock(at.Number, p.readings, len(rest) == 0)
 		quarantine(p.nodes, v.wrong)
 		switch v.ruling {
 		case accept:
+			if p.readings[0].block != idOf(at) {
+				return fmt.Errorf("block %d: %w", at.Number, errOtherTime)
+			}
 			return nil
 		case reject:
 			return &nodeError{node: n.Node, err: fmt.Errorf("%s %s", n, v.reason), reported: true}
@@ -90,7 +117,7 @@ func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoic
 			rest = nil
 		}
 		for _, i := range v.inspect {
-			p.readings[i].fault = ix.inspect(ctx, p.nodes[i], at.Number, p.readings[i].hash, final)
+			p.readings[i].fault = ix.inspect(ctx, p.nodes[i], at.Number, p.readings[i].block, final)
 			p.readings[i].inspected = true
 		}
 	}
@@ -98,7 +125,7 @@ func (ix *Indexer) verifyBlockHash(ctx context.Context, n node, at, final invoic
 
 // inspect reads the headers of a node around a height, and returns their chainFault. It returns no fault if the node
 // does not answer.
-func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted invoice.Hash, final invoice.Header) string {
+func (ix *Indexer) inspect(ctx context.Context, n node, number uint64, voted blockID, final invoice.Header) string {
 	heights := heightsToInspect(number, final.Number)
 	var headers []chain.Header
 	err := ix.consult(ctx, n, func(ctx context.Context) (err error) {
@@ -127,7 +154,7 @@ func (ix *Indexer) handleViolation(ctx context.Context, n node, h chain.Header) 
 	if len(p.readings) == 0 {
 		rest := slices.DeleteFunc(slices.Clone(all), func(p *chain.Node) bool { return p == n.Node || slices.Contains(others, p) })
 		p.ask(ctx, ix, rest, final.Number)
-		p.readings = slices.DeleteFunc(p.readings, func(r blockReading) bool { return r.hash == final.Hash })
+		p.readings = slices.DeleteFunc(p.readings, func(r blockReading) bool { return r.block.hash == final.Hash })
 	}
 	switch r, reason := judgeViolation(n.String(), final, p.readings, len(all) == 1); r {
 	case reject:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,82 @@ func TestFalseFinalBlock(t *testing.T) {
 				t.Errorf("block %s is final, want %s", got, want)
 			}
 		})
+	}
+}
+
+// TestWrongTime has nodes return blocks with a time that does not belong to them. No block becomes final with such a time,
+// and no payment in one.
+func TestWrongTime(t *testing.T) {
+	const year = 365 * 24 * 3600
+	one, late, past, all := chaintest.WrongTime{From: 6, To: 6, By: year}, chaintest.WrongTime{From: 7, To: 7, By: 1}, chaintest.WrongTime{From: 6, By: -20}, chaintest.WrongTime{From: 6, By: year}
+	for name, test := range map[string]struct {
+		faults      []chaintest.Fault // of each node; nil without faults
+		quarantined int               // the node that is quarantined, or -1
+		dies        bool              // the first node, once it was read
+		noQuorum    bool
+		single      bool // the fault shows only with a quorum
+	}{
+		"the first, in one":            {faults: []chaintest.Fault{one, nil, nil}, single: true},
+		"the first, in a payment's":    {faults: []chaintest.Fault{late, nil, nil}, single: true},
+		"the first, in all":            {faults: []chaintest.Fault{all, nil, nil}},
+		"the second, in one":           {faults: []chaintest.Fault{nil, one, nil}, quarantined: 1, single: true},
+		"the second, in all":           {faults: []chaintest.Fault{nil, all, nil}, quarantined: 1},
+		"the second, in the past":      {faults: []chaintest.Fault{nil, past, nil}, quarantined: 1},
+		"the first dies":               {faults: []chaintest.Fault{all, nil, nil}, quarantined: -1, dies: true},
+		"the first of two":             {faults: []chaintest.Fault{all, nil}, quarantined: -1, noQuorum: true},
+		"the second of two":            {faults: []chaintest.Fault{nil, all}, quarantined: -1, noQuorum: true},
+		"the first dies, one is wrong": {faults: []chaintest.Fault{one, nil, nil}, quarantined: -1, dies: true, single: true},
+	} {
+		for where, behind := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
+			for quorum := 1; quorum <= 2; quorum++ {
+				if test.single && quorum < 2 || test.dies && behind > 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, %s, quorum %d", name, where, quorum), func(t *testing.T) {
+					f := newFixture(t, nil)
+					proxies := f.nodes(t, len(test.faults), func(c *Config) { c.Chain.Quorum = quorum })
+					f.chain.MineEmpty(5)
+					f.catchUp(t)
+					for i, fault := range test.faults {
+						if fault != nil {
+							proxies[i].SetFaults(fault)
+						}
+					}
+					f.chain.Mine(chaintest.NewTx(paid(id1, bob, 9)))
+					f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+					if test.dies {
+						f.catchUp(t)
+						proxies[0].SetFaults(chaintest.Refuse{Status: 500})
+					}
+					f.chain.MineEmpty(6 + behind)
+					var err error
+					for more := true; more && err == nil; {
+						more, err = f.sync(t.Context())
+					}
+					if got := errors.As(err, new(*NoQuorumError)); got != test.noQuorum || (err != nil) != test.noQuorum {
+						t.Errorf("round: %v; want no quorum: %t", err, test.noQuorum)
+					}
+					for i := range proxies {
+						if got := f.state(i) == chain.StateQuarantined; got != (i == test.quarantined) {
+							t.Errorf("node %d is %s", i, f.state(i))
+						}
+					}
+					if !test.noQuorum {
+						f.expect(t, uint64(13+behind), uint64(10+behind), 0, 1, 0)
+					}
+					for _, h := range f.ledger.headers {
+						if want := f.chain.Blocks()[h.Number].Time; h.Number <= f.ledger.cursor.Confirmed.Number && h.Time.Unix() != want {
+							t.Errorf("block %d is final with the time %d, want %d", h.Number, h.Time.Unix(), want)
+						}
+					}
+					for _, r := range f.ledger.records {
+						if want := f.chain.Blocks()[r.BlockNumber].Time; r.Status == invoice.Confirmed && r.BlockTime.Unix() != want {
+							t.Errorf("the payment in block %d is final with the time %d, want %d", r.BlockNumber, r.BlockTime.Unix(), want)
+						}
+					}
+				})
+			}
+		}
 	}
 }
 

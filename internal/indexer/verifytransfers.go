@@ -26,6 +26,11 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 	if first.last().Hash != at.Hash {
 		return false, nil // replaced in between
 	}
+	for _, b := range own {
+		if h, _ := ix.tracker.At(b.Number); h.Number == b.Number && h.Hash == b.Hash && !h.SameBlock(b.Header) {
+			return false, ix.rereadTimes(ctx, n, b.Header)
+		}
+	}
 	differs, err := ix.deviates(ctx, pending, &first, c)
 	if err != nil {
 		return false, err
@@ -34,7 +39,7 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 		ix.cfg.Logger.Info("block differs from what was recorded, will reindex it", "chain", ix.cfg.Chain.Key, "node", n.String(), "block", differs)
 		return false, ix.rollbackBelow(ctx, differs)
 	}
-	err = ix.requireSecond(ctx, first, s, c)
+	err = ix.requireSecond(ctx, first, s, ix.tracker.Final(), c)
 	var wrong *nodeError
 	if errors.As(err, &wrong) && wrong.rereadFrom > 0 {
 		if err := ix.rollbackBelow(ctx, wrong.rereadFrom); err != nil {
@@ -60,36 +65,62 @@ func (r *reading) transfers() []invoice.Transfer {
 	return all
 }
 
-// secondReading reads a block range that ends with a given block from another node. It returns nil if the node does not
-// answer or has another block there.
-func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
+// secondReading reads a block range from another node than the first. It returns nil if the node does not answer or has
+// another last block, and also the lowest block that has another hash or time according to the node, or nil.
+func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, first *reading, c *addressCache) (_ *reading, differs *invoice.Header, _ error) {
 	err := n.ready(ctx)
 	var blocks []ledger.Block
 	if err == nil {
 		blocks, err = ix.readBlockRange(ctx, n, s, c)
+	}
+	r := &reading{n, blocks}
+	if err == nil && r.last().Hash == first.last().Hash {
+		differs, err = n.differing(ctx, first.blocks, blocks)
 	}
 	var failed *nodeError
 	switch {
 	case err == nil:
 		n.ReportSuccess()
 	case ctx.Err() != nil || !errors.As(err, &failed):
-		return nil, err
+		return nil, nil, err
 	default:
 		failed.report()
 		ix.cfg.Logger.Debug("no second reading", "chain", ix.cfg.Chain.Key, "node", n.String(), "err", err)
-		return nil, nil
+		return nil, nil, nil
 	}
-	r := &reading{n, blocks}
-	if r.last().Hash != last {
-		return nil, nil // verifyBlockHash has judged the block
+	if r.last().Hash != first.last().Hash {
+		return nil, nil, nil // verifyBlock has judged the block
 	}
-	return r, nil
+	return r, differs, nil
 }
 
-// requireSecond returns nil if a second node reports the same transfers of a block range as the first. judgeTransfers
-// decides, and nodes that are wrong are quarantined. The error is a *nodeError if the first node is wrong, and a
-// *NoQuorumError if the result is undecided or no other node answers.
-func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, c *addressCache) error {
+// differing returns the lowest of some blocks that has another hash or time according to the node, or nil. read are
+// blocks that the node has returned already.
+func (n node) differing(ctx context.Context, blocks, read []ledger.Block) (*invoice.Header, error) {
+	known, numbers := make([]chain.Header, len(read)), make([]uint64, len(blocks))
+	for i, b := range read {
+		known[i].Header = b.Header
+	}
+	for i, b := range blocks {
+		numbers[i] = b.Number
+	}
+	theirs, err := n.headersBesides(ctx, known, numbers...)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range blocks {
+		if !theirs[i].SameBlock(b.Header) {
+			return &blocks[i].Header, nil
+		}
+	}
+	return nil, nil
+}
+
+// requireSecond returns nil if a second node reports the same blocks and transfers of a block range as the first. final
+// is the newest final block, or zero. verifyBlock judges about blocks and judgeTransfers about transfers, and nodes that
+// are wrong are quarantined. The error is a *nodeError if the first node is wrong, and a *NoQuorumError if the result is
+// undecided or no other node answers.
+func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRange, final invoice.Header, c *addressCache) error {
 	nodes := []node{first.node}
 	readings := []transfersReading{{node: first.String(), transfers: first.transfers()}}
 	rest := ix.cfg.Pool.Others(first.Node)
@@ -115,7 +146,10 @@ func (ix *Indexer) requireSecond(ctx context.Context, first reading, s blockRang
 		}
 		n := node{rest[0]}
 		rest = rest[1:]
-		second, err := ix.secondReading(ctx, n, s, first.last().Hash, c)
+		second, differs, err := ix.secondReading(ctx, n, s, &first, c)
+		if err == nil && differs != nil {
+			second, err = nil, ix.verifyBlock(ctx, first.node, *differs, final)
+		}
 		if err != nil {
 			return err
 		}

@@ -149,14 +149,15 @@ func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
 }
 
-// insertHeaders stores headers of blocks that were read, unless they are stored.
+// insertHeaders stores headers of blocks that were read. A header of a block that was rolled back and is read again gets
+// the time that was read now.
 func insertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
 	}
 	return tx.Insert(ctx, db.Insertion{Table: "blocks", Columns: []string{"chain_key", "number BIGINT", "hash", "parent_hash", "block_time BIGINT"},
-		Conflict: "ON CONFLICT (chain_key, number) DO NOTHING"}, rows)
+		Conflict: "ON CONFLICT (chain_key, number) DO UPDATE SET block_time = excluded.block_time WHERE blocks.hash = excluded.hash"}, rows)
 }
 
 // DeleteHeaders deletes the headers outside a range of numbers, inclusive.

@@ -37,7 +37,7 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 		if err != nil {
 			return err
 		}
-		if cur.Revision != revision || finalized.Number > cur.Indexed.Number || len(kept) != 1 || kept[0].Hash != finalized.Hash {
+		if cur.Revision != revision || finalized.Number > cur.Indexed.Number || len(kept) != 1 || !kept[0].SameBlock(finalized) {
 			return ErrCursorMoved
 		}
 		if err := s.confirmTransfers(ctx, tx, out, chainKey, finalized.Number, cur.Indexed.Number, unfinal); err != nil {

@@ -181,6 +181,29 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
+// TestReadAgainWithAnotherTime reads a block, and its payment, again with the same hash and another time.
+func TestReadAgainWithAnotherTime(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		p := w.pay(inv.Amount)
+		wrong := w.next(start+9999, p)
+		w.observe(wrong)
+		w.reorg(1)
+		right := wrong
+		right.Time = invoice.Unix(start + 1)
+		right.Transfers = slices.Clone(wrong.Transfers)
+		right.Transfers[0].BlockTime = right.Time
+		w.observe(right)
+		if kept, err := w.Headers(t.Context(), w.chainKey, right.Number, right.Number); err != nil || len(kept) != 1 || kept[0] != right.Header {
+			t.Errorf("kept are %+v, %v; want %+v", kept, err, right.Header)
+		}
+		if err := w.Confirm(t.Context(), w.chainKey, wrong.Header); !errors.Is(err, ledger.ErrCursorMoved) {
+			t.Errorf("with the other time: %v", err)
+		}
+		w.final()
+	})
+}
+
 func TestPendingAndWatched(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()

@@ -123,8 +123,8 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 //
 // The header of a block that was read between others may not be kept. Then above proves that the block
 // belongs to the chain: a block that was read, above b and of the same chain. It returns
-// ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
-// read. It returns ErrFinalityViolated if a final block has another hash.
+// ErrCursorMoved if the block is still to be read, if it is not final and is not the one that was read,
+// or if it was read with another time. It returns ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if err := checkWasRead(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
@@ -169,7 +169,7 @@ func checkWasRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b
 	switch {
 	case len(kept) == 1 && kept[0].Hash != b.Hash && final:
 		return fmt.Errorf("block %d of %s: %w", b.Number, chainKey, ErrFinalityViolated)
-	case len(kept) == 1 && kept[0].Hash != b.Hash:
+	case len(kept) == 1 && !kept[0].SameBlock(b):
 		return ErrCursorMoved
 	case len(kept) == 0 && !final:
 		return keepBetween(ctx, tx, chainKey, cur, b, above)
