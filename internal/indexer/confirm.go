@@ -1,7 +1,9 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -105,10 +107,17 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 // reports transfers that are in the receipts and not recorded.
 func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
 	receipts, err := n.receiptsOf(ctx, pending)
-	if err != nil {
+	var wrong *invoice.Transfer
+	switch {
+	case errors.Is(err, chain.ErrNotFound):
+		if wrong, err = ix.withoutReceipt(ctx, n, pending, err); err != nil {
+			return false, err
+		}
+	case err != nil:
 		return false, err
+	default:
+		wrong = ix.decoder.missingFrom(receipts, pending)
 	}
-	wrong := ix.decoder.missingFrom(receipts, pending)
 	if wrong == nil {
 		if err := ix.reportUnrecorded(ctx, receipts, pending); err != nil {
 			return false, err
@@ -121,6 +130,27 @@ func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header
 	ix.cfg.Logger.Error("recorded transfer is not in its receipt, will reindex its block",
 		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
 	return false, ix.rollbackBelow(ctx, wrong.BlockNumber)
+}
+
+// withoutReceipt returns the lowest pending transfer that the node's receipts do not hold, after the node had no receipt
+// for one of them. The error is refused if there is no such transfer, or if the node's logs hold it: the node has the
+// transfer, and may lack its receipt only for a while.
+func (ix *Indexer) withoutReceipt(ctx context.Context, n node, pending []invoice.Transfer, refused error) (*invoice.Transfer, error) {
+	pending = slices.SortedFunc(slices.Values(pending), byPosition)
+	for i := range pending {
+		held, err := ix.receiptsHold(ctx, n, pending[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		if held {
+			continue
+		}
+		if held, err = ix.ownLogsHold(ctx, n, pending[i]); err != nil || held {
+			return nil, cmp.Or(err, refused)
+		}
+		return &pending[i], nil
+	}
+	return nil, refused
 }
 
 // rollbackBelow orphans a block that is not final, and everything above.

@@ -3,6 +3,7 @@ package indexer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -120,6 +121,11 @@ func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfe
 		var wrong *invoice.Transfer
 		err := ix.consult(ctx, node{p}, func(ctx context.Context) (err error) {
 			wrong, err = ix.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
+			if errors.Is(err, chain.ErrNotFound) { // it has a vote if it has the block
+				if err = (node{p}).hasBlock(ctx, t.Position); err == nil {
+					wrong = &t
+				}
+			}
 			return err
 		})
 		if ctx.Err() != nil {
@@ -141,23 +147,37 @@ func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfe
 
 // checkOwnLogs fails when a node's logs hold a transfer that its receipts lack.
 func (ix *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) error {
-	headers, err := n.headers(ctx, t.BlockNumber)
-	if err != nil {
-		return err
+	held, err := ix.ownLogsHold(ctx, n, t)
+	if held {
+		return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
 	}
-	if headers[0].Hash != t.BlockHash {
-		return n.wrap(errReplaced)
+	return err
+}
+
+// hasBlock fails unless the node's chain has the block of a position.
+func (n node) hasBlock(ctx context.Context, at invoice.Position) error {
+	headers, err := n.headers(ctx, at.BlockNumber)
+	if err == nil && headers[0].Hash != at.BlockHash {
+		err = n.wrap(errReplaced)
+	}
+	return err
+}
+
+// ownLogsHold reports whether a node's logs of a transfer's block hold the transfer.
+func (ix *Indexer) ownLogsHold(ctx context.Context, n node, t invoice.Transfer) (bool, error) {
+	if err := n.hasBlock(ctx, t.Position); err != nil {
+		return false, err
 	}
 	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, ix.decoder.filter())
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i := range logs[0] {
 		l := &logs[0][i]
 		m, ok := ix.decoder.movement(l)
 		if ok && invoice.Hash(l.TxHash) == t.TxHash && m.token.Address == t.Token && m.from == t.From && m.to == t.To && m.amount == t.Amount {
-			return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
+			return true, nil
 		}
 	}
-	return nil
+	return false, nil
 }

@@ -256,6 +256,45 @@ func TestWrongTime(t *testing.T) {
 	}
 }
 
+// TestInventedTransaction has a node invent a payment in a block that exists, and the others read the block afterwards.
+// They have no receipt of the payment: it is dropped, and the chain goes on, also while the first node repeats it. A node
+// that only lacks the receipt is believed about nothing.
+func TestInventedTransaction(t *testing.T) {
+	forge := chaintest.Forge{At: 6, Logs: []chaintest.Log{pays(bob, 1000)}}
+	for name, order := range map[string][]int{"it is removed": {1}, "it is outvoted": {1, 2, 0}} {
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 3, nil)
+		f.chain.MineEmpty(5)
+		f.catchUp(t)
+		proxies[0].SetFaults(forge)
+		real := chaintest.NewTx(pays(alice, 5))
+		f.chain.Mine(real)
+		f.catchUp(t)
+		f.expect(t, 6, 3, 2, 0, 0)
+		urls := make([]string, len(order))
+		for i, p := range order {
+			urls[i] = proxies[p].URL
+		}
+		f.restart(t, nil, urls...)
+		proxies[1].SetFaults(chaintest.DropTx{Tx: real.Hash})
+		f.chain.MineEmpty(3)
+		if len(order) == 1 {
+			for range 3 {
+				if _, err := f.sync(t.Context()); !errors.Is(err, chain.ErrNotFound) {
+					t.Errorf("%s: without the receipt of a payment, the round ended with %v", name, err)
+				}
+			}
+			f.expect(t, 9, 3, 2, 0, 0)
+		}
+		proxies[1].SetFaults()
+		f.catchUp(t)
+		f.expect(t, 9, 6, 0, 1, 1)
+		if got := f.state(0); got != chain.StateOK {
+			t.Errorf("%s: the honest node is %s", name, got)
+		}
+	}
+}
+
 // TestViolationOfOne has nodes report a chain without a final block.
 func TestViolationOfOne(t *testing.T) {
 	around := chaintest.FalseChain{From: 2}
