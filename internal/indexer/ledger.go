@@ -30,6 +30,7 @@ type Ledger interface {
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error
 	DueUnread(ctx context.Context, chainKey string, limit int) ([]ledger.UnreadTransaction, error)
 	PostponeUnread(ctx context.Context, chainKey string, u ledger.UnreadTransaction, reason string) error
+	ForgetUnread(ctx context.Context, chainKey string, tx invoice.Hash) error
 	CountUnread(ctx context.Context, chainKey string) (map[ledger.UnreadReason]int, error)
 	CanSkipTransaction(ctx context.Context, chainKey string) error
 	Supplement(ctx context.Context, chainKey string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error

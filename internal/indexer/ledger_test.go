@@ -323,6 +323,13 @@ func (m *memory) PostponeUnread(_ context.Context, _ string, u ledger.UnreadTran
 	})
 }
 
+func (m *memory) ForgetUnread(_ context.Context, _ string, tx invoice.Hash) error {
+	return m.change(func() error {
+		delete(m.unread, tx)
+		return nil
+	})
+}
+
 func (m *memory) CountUnread(context.Context, string) (map[ledger.UnreadReason]int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

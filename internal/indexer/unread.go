@@ -39,7 +39,8 @@ func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
 	}
 }
 
-// readUnread reads the transactions that are due. It postpones a transaction that no node returns.
+// readUnread reads the transactions that are due. It postpones a transaction that no node returns, and forgets one that is
+// not on the chain.
 func (ix *Indexer) readUnread(ctx context.Context) error {
 	if !ix.reads() {
 		return nil
@@ -56,6 +57,16 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
+		dropped, failed := ix.isDropped(ctx, u)
+		if failed == nil && dropped {
+			failed = ix.cfg.Ledger.ForgetUnread(ctx, ix.cfg.Chain.Key, u.TxHash)
+		}
+		if failed != nil {
+			return failed
+		}
+		if dropped {
+			continue
+		}
 		if err := ix.cfg.Ledger.PostponeUnread(ctx, ix.cfg.Chain.Key, u, err.Error()); err != nil {
 			return err
 		}
@@ -68,6 +79,33 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 		ix.updateStatus(func(s *Status) { s.Unread = counts })
 	}
 	return err
+}
+
+// isDropped reports whether a transaction that only a payer has named is on no node's chain: its block is final, and all
+// usable nodes have that height and no receipt of it. Mined again, it is read with its block.
+func (ix *Indexer) isDropped(ctx context.Context, u ledger.UnreadTransaction) (bool, error) {
+	if u.Reason != ledger.UnreadLookup {
+		return false, nil
+	}
+	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
+	if err != nil || u.Block > cursor.Confirmed.Number {
+		return false, err
+	}
+	for _, p := range ix.cfg.Pool.Usable() {
+		lacks := false
+		_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer shows nothing
+			_, err := (node{p}).receipts(ctx, []common.Hash{common.Hash(u.TxHash)})
+			if lacks = errors.Is(err, chain.ErrNotFound) && !chain.IsErrorAnswer(err); lacks {
+				_, err = (node{p}).headers(ctx, u.Block)
+				lacks = err == nil
+			}
+			return err
+		})
+		if !lacks {
+			return false, ctx.Err()
+		}
+	}
+	return true, nil
 }
 
 // readAgain reads the block of an unread transaction, if possible from another node than the first one, and records its

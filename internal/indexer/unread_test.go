@@ -187,6 +187,40 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
 }
 
+// TestLookupOfADroppedTransaction looks up a transaction of a block that was replaced. It is forgotten once that height is
+// final and no node has its receipt.
+func TestLookupOfADroppedTransaction(t *testing.T) {
+	f := newFixture(t, nil)
+	f.nodes(t, 2, nil)
+	f.chain.MineEmpty(2)
+	f.catchUp(t)
+	dropped := invoice.Hash(chaintest.NewTx(pays(alice, 5)).Hash)
+	for _, reason := range []ledger.UnreadReason{ledger.UnreadNode, ledger.UnreadLookup} {
+		expect.OK(t, f.ledger.ReportUnread(t.Context(), "", dropped, 2, reason))
+		expect.OK(t, f.readUnread(t.Context()))
+		if len(f.ledger.unread) != 1 {
+			t.Errorf("%s: it is forgotten before its block is final", reason)
+		}
+	}
+	f.chain.MineEmpty(3)
+	f.catchUp(t)
+	f.node.Intercept(func(_ context.Context, method string) error {
+		if method == "eth_getTransactionReceipt" {
+			return errors.New("no")
+		}
+		return nil
+	})
+	expect.OK(t, f.readUnread(t.Context()))
+	if len(f.ledger.unread) != 1 {
+		t.Error("it is forgotten although no node answers")
+	}
+	f.node.Intercept(nil)
+	expect.OK(t, f.readUnread(t.Context()))
+	if len(f.ledger.unread) != 0 {
+		t.Errorf("unread are %+v", f.ledger.unread)
+	}
+}
+
 // TestUnreadableTransactionsTogether has no node return a payment in each of two blocks that are read together: both are
 // skipped as soon as one would be.
 func TestUnreadableTransactionsTogether(t *testing.T) {

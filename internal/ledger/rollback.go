@@ -11,7 +11,8 @@ import (
 
 // Rollback orphans all payments, refunds and sweeps above the given header, which is the
 // newest that is still canonical. The headers above it stay, so that Observe
-// learns which of these blocks were replaced. Rollback returns
+// learns which of these blocks were replaced. Unread transactions above it are forgotten, since reading
+// the blocks again names them again, except the ones that payers looked up. Rollback returns
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
 // the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) (err error) {
@@ -37,6 +38,9 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 			return err
 		}
 		if err := UnmarkIntentsObserved(ctx, tx, chainKey, to.Number); err != nil {
+			return err
+		}
+		if err := deleteUnreadAbove(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
 		if err := reopenClosed(ctx, tx, chainKey, to.Number); err != nil {

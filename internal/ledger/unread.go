@@ -116,6 +116,12 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return postponeUnread(ctx, tx, chainKey, u) })
 }
 
+// ForgetUnread deletes an unread transaction that is not on the chain. Invoices that waited for it expire with the next
+// final block.
+func (s *Service) ForgetUnread(ctx context.Context, chainKey string, tx invoice.Hash) error {
+	return s.conf.Store.Update(ctx, func(t *db.Tx) error { return deleteUnread(ctx, t, chainKey, []invoice.Hash{tx}) })
+}
+
 // Supplement records the transfers of a block that was read before, and deletes the unread
 // transactions that it settles. Recorded transfers stay as they are. Invoices that waited for these
 // expire. If a payment of an invoice is new, and not only looked up, the blocks above are read again,

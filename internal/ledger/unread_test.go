@@ -312,6 +312,33 @@ func TestLookupOfASweep(t *testing.T) {
 	})
 }
 
+// TestReorgDropsUnread drops the block of unread transactions. The ones that the block named are forgotten, so that
+// invoices expire; one that a payer has looked up, and one that was dismissed, stay.
+func TestReorgDropsUnread(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		b := w.next(start + 1)
+		for i, reason := range ledger.UnreadReasons {
+			b.Unread = append(b.Unread, ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: reason})
+		}
+		b.Unread = append(b.Unread, ledger.UnreadTransaction{TxHash: w.hash("dismissed"), Block: b.Number, Reason: ledger.UnreadUnreadable})
+		w.observe(b)
+		w.must(w.DismissUnread(t.Context(), w.chainKey, w.hash("dismissed")))
+		w.reorg(1)
+		left, err := w.UnreadTransactions(t.Context(), w.chainKey)
+		w.must(err)
+		if _, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("dismissed")); err != nil || len(left) != 1 || left[0].Reason != ledger.UnreadLookup {
+			t.Errorf("left are %+v, and the dismissed one: %v", left, err)
+		}
+		w.must(w.ForgetUnread(t.Context(), w.chainKey, left[0].TxHash))
+		w.mine(start + 2)
+		w.advance(inv.ExpiresAt.Unix() + 100)
+		if got := w.invoice(inv.ID).Status; got != invoice.Expired {
+			t.Errorf("the invoice is %s", got)
+		}
+	})
+}
+
 // TestSkippedTransactions reads blocks with transactions that no node returns. Up to a number of them,
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {

@@ -127,3 +127,10 @@ func deleteUnread(ctx context.Context, tx *db.Tx, chainKey string, hashes []invo
 	}
 	return nil
 }
+
+// deleteUnreadAbove deletes the unread transactions in blocks above a number. It keeps dismissed ones, which would be
+// announced again, and ones that only a payer has named.
+func deleteUnreadAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
+	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND reason <> 'lookup' AND dismissed_at IS NULL",
+		chainKey, int64(number))
+}
