@@ -40,6 +40,7 @@ type memory struct {
 	unread   map[invoice.Hash]ledger.UnreadTransaction
 	audits   []ledger.ChainAudit
 	notices  []time.Time // without a stored payment
+	noSkips  error       // of CanSkipTransaction
 	breaches []string
 
 	// fail, if set, is called before and after each change. An error before the change is a failed transaction; an
@@ -385,7 +386,7 @@ func (m *memory) UnlinkedNotices(_ context.Context, _ string, from, before time.
 	return in, nil
 }
 
-func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }
+func (m *memory) CanSkipTransaction(context.Context, string) error { return m.noSkips }
 
 func (m *memory) Supplement(_ context.Context, _ string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error {
 	return m.change(func() error {

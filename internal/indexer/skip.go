@@ -110,8 +110,11 @@ func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, t
 	if known || !ripe {
 		return known, nil
 	}
-	if err := ix.cfg.Ledger.CanSkipTransaction(ctx, ix.cfg.Chain.Key); err != nil {
-		return false, err
+	// Anyone can make a receipt that is longer than the client reads, and the node is not at fault.
+	if !errors.Is(failure, chain.ErrResponseTooLarge) {
+		if err := ix.cfg.Ledger.CanSkipTransaction(ctx, ix.cfg.Chain.Key); err != nil {
+			return false, err
+		}
 	}
 	ix.mu.Lock()
 	u.skipped = true

@@ -17,7 +17,8 @@ const (
 	// MaxUnread bounds the unread transactions of a chain that other sources than its blocks reported.
 	MaxUnread = 1000
 	// MaxUnreadable bounds the transactions of a chain that were set aside because no node returns
-	// them. If there are more, the node is at fault, and the chain waits for it.
+	// them. If there are more, the node is at fault, and the chain waits for it. Transactions with an
+	// answer longer than maxAnswerMiB do not count, since payers can make any number of them.
 	MaxUnreadable = 100
 	// FirstUnreadRetry and LastUnreadRetry are the waits after the first attempt to read
 	// one that failed, and after many; each is twice the one before.
@@ -93,8 +94,8 @@ func TotalUnread(counts map[UnreadReason]int) (n int) {
 // CanSkipTransaction fails with ErrTooManyUnreadable when no more transactions of the chain may
 // be set aside.
 func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error {
-	counts, err := countUnread(ctx, s.conf.Store, chainKey)
-	if err == nil && counts[UnreadUnreadable] >= MaxUnreadable {
+	set, err := countUnreadable(ctx, s.conf.Store, chainKey)
+	if err == nil && set >= MaxUnreadable {
 		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)
 	}
 	return err

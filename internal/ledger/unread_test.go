@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -345,6 +346,9 @@ func TestSkippedTransactions(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		b := w.next(start + 1)
+		long := ledger.UnreadTransaction{TxHash: w.hash("long"), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: fmt.Sprint("receipt: ", chain.ErrResponseTooLarge)}
+		w.observe(ledger.Block{Header: b.Header, Unread: []ledger.UnreadTransaction{long}}) // does not count
+		b = w.next(start + 1)
 		for i := range ledger.MaxUnreadable {
 			w.must(w.CanSkipTransaction(t.Context(), w.chainKey))
 			u := ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
@@ -361,6 +365,7 @@ func TestSkippedTransactions(t *testing.T) {
 		for i := range ledger.MaxUnreadable {
 			w.must(w.DismissUnread(t.Context(), w.chainKey, w.hash("tx", i)))
 		}
+		w.must(w.DismissUnread(t.Context(), w.chainKey, long.TxHash))
 		w.advance(inv.ExpiresAt.Unix() + 200)
 		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Expired, "after the dismissal the invoice is")
 		expect.Len(t, w.dueUnread(), 0, "due are")

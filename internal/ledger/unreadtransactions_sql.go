@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -90,6 +91,13 @@ func countUnread(ctx context.Context, q db.Querier, chainKey string) (map[Unread
 		return struct{}{}, err
 	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)
 	return counts, err
+}
+
+// countUnreadable returns how many unread transactions of a chain no node returns, except the ones with an answer that is
+// too long.
+func countUnreadable(ctx context.Context, q db.Querier, chainKey string) (int, error) {
+	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL AND reason = 'unreadable' AND detail NOT LIKE $2",
+		chainKey, "%"+chain.ErrResponseTooLarge.Error()+"%")
 }
 
 // postponeUnread records a failed attempt to read a transaction, and when it is read next.
