@@ -45,9 +45,9 @@
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
-// body, an answer of the past, a state of the past, an answer with parts left out, or a branch with payments that
-// nobody made. Only one node of a chain is dishonest in the last two ways, and only if two nodes are compared; or it
-// only leaves out logs, and the service compares logs.
+// body, an answer of the past, a state of the past, an answer with parts left out, blocks with another time, or a branch
+// with payments that nobody made. Only one node of a chain is dishonest in the last three ways, and only if two nodes are
+// compared; or it only leaves out logs, and the service compares logs.
 //
 // # The judges
 //

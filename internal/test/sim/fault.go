@@ -31,6 +31,7 @@ type fault struct {
 	partial float64 // part of an answer's list members that is left out
 	only    string  // the method of which a part is left out; all if empty
 	forked  bool    // a node answers from another branch, with payments that it made up
+	ahead   int64   // seconds that are added to the time of some blocks, which keep their hashes
 }
 
 // body is what replaces an answer's body.
@@ -66,12 +67,13 @@ func (f fault) String() string {
 	add(f.frozen, "a frozen state")
 	add(f.partial > 0, "%.0f%% of the list %s left out", 100*f.partial, f.only)
 	add(f.forked, "another branch")
+	add(f.ahead != 0, "blocks ahead by %d seconds", f.ahead)
 	return fmt.Sprintf("#%d %s to %s, %s, %.0f%% of the requests of mask %016x: %s",
 		f.id, f.from, f.to, f.target, 100*f.chance, f.methods, strings.Join(what, ", "))
 }
 
-// drawByzantine draws a fault of a node that is dishonest for long: it leaves out parts of lists, or shows another
-// branch. With only, it leaves out parts of the answers to that method.
+// drawByzantine draws a fault of a node that is dishonest for long: it leaves out parts of lists, shows another branch, or
+// gives blocks another time. With only, it leaves out parts of the answers to that method.
 func drawByzantine(r *rand.Rand, target string, within time.Duration, only string) fault {
 	f := fault{target: target, salt: r.Uint64(), chance: 1, methods: ^uint64(0), only: only}
 	f.forked = only == "" && r.IntN(2) == 0
@@ -79,6 +81,9 @@ func drawByzantine(r *rand.Rand, target string, within time.Duration, only strin
 	f.to = f.from + time.Duration(r.Int64N(int64(within))).Truncate(time.Second)
 	if !f.forked {
 		f.partial = []float64{0.3, 1}[r.IntN(2)]
+	}
+	if only == "" && !f.forked && f.salt%2 == 0 { // no draw more, which would change other worlds
+		f.partial, f.ahead = 0, []int64{-60, 60, 86400, 1e9}[f.salt/2%4]
 	}
 	if strings.Contains(only, " ") {
 		f.partial = 1 // a part of both could look like all of a smaller block
@@ -206,6 +211,9 @@ func (e effect) and(f fault) effect {
 	}
 	if f.body > 0 {
 		e.body = f.body
+	}
+	if f.ahead != 0 {
+		e.ahead, e.salt = f.ahead, f.salt
 	}
 	if f.partial > e.partial {
 		e.partial, e.only = f.partial, f.only

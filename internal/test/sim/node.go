@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/clock"
@@ -194,6 +195,9 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 		if e.partial > 0 && a.Error == nil && (e.only == "" || strings.Contains(e.only, c.Method)) {
 			a.Result = leaveOut(e.dice, a.Result, e.partial)
 		}
+		if raw, ok := a.Result.(json.RawMessage); ok && e.ahead != 0 && strings.HasPrefix(c.Method, "eth_getBlockBy") {
+			a.Result = e.withOtherTime(raw)
+		}
 		key := fmt.Sprintf("%s %s", c.Method, c.Params)
 		if earlier, ok := n.earlier[key]; ok && e.stale {
 			a.Result, a.Error = earlier, nil
@@ -203,6 +207,28 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 		all[i] = a
 	}
 	return all
+}
+
+// withOtherTime returns a block with another time, if it is one of the half that the fault changes.
+func (e effect) withOtherTime(raw json.RawMessage) json.RawMessage {
+	var block map[string]any
+	if err := json.Unmarshal(raw, &block); err != nil {
+		panic(err)
+	}
+	at, _ := block["timestamp"].(string)
+	seconds, err := hexutil.DecodeUint64(at)
+	if err != nil {
+		panic(err)
+	}
+	if hashOf(block["hash"], e.salt)%2 == 0 {
+		return raw
+	}
+	block["timestamp"] = hexutil.Uint64(int64(seconds) + e.ahead)
+	changed, err := json.Marshal(block)
+	if err != nil {
+		panic(err)
+	}
+	return changed
 }
 
 // leaveOut returns a list without a part of its members. Other values stay.
