@@ -383,3 +383,17 @@ func (o *order) attributed(t transfer) (at time.Time, may bool) {
 	}
 	return at, may
 }
+
+// lostAttribution reports whether people attributed a payment to the order that the service had not read, but found later,
+// and a restored backup lacks both. The chain then only shows that the order's commitment was closed.
+func (o *order) lostAttribution() bool {
+	w := o.merchant.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.handled {
+		if h.order == o && h.payment.BlockNumber == 1 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)) {
+			return true
+		}
+	}
+	return false
+}

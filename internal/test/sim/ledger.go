@@ -217,7 +217,7 @@ func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
 	if o.voided {
 		return []apitypes.InvoiceStatus{"void"}
 	}
-	if o.voiding {
+	if o.voiding || o.lostAttribution() {
 		all = append(all, "void")
 	}
 	if o.amount().Cmp(a.mayDue) <= 0 {
