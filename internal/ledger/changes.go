@@ -105,6 +105,7 @@ func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 		ch.effects.minedAgain = append(ch.effects.minedAgain, p.ID)
 	}
 	ch.effects.found = ch.effects.found || p.Attributed() && (was.ID == "" || was.Status == invoice.Orphaned)
+	ch.effects.other = ch.effects.other || !p.Attributed() && was.ID == ""
 	ch.keep(p)
 	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	ch.ofPair[pair] = append(ch.ofPair[pair], p.ID)

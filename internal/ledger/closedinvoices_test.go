@@ -501,6 +501,28 @@ func TestSweepOfLostDeposit(t *testing.T) {
 	})
 }
 
+// TestRefundOfPaymentFoundLate reads, in a recovery, the prepared refund of a payment without an invoice, which is found
+// only later in an older block. The refund is not offered again.
+func TestRefundOfPaymentFoundLate(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		at := func() int64 { return w.head().Time.Unix() + 1 }
+		w.create(amount(2_000_000))
+		paid := w.pay(invoice.NewAmount(5_000_000))
+		b := w.observeEmpty(w.next(at(), paid))
+		w.final()
+		w.lose()
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		w.mine(at(), w.refundOf(paid, 400_000))
+		above := w.blocks[len(w.blocks)-1]
+		w.mine(at())
+		w.final()
+		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, ledger.UnreadReceipt))
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
+		w.fill(above.Number, w.head(), above)
+		w.wantRefunded("found late", w.payment(paid), 400_000)
+	})
+}
+
 // TestRefundAfterImport creates a lost invoice again. The refund of its payment was prepared in the lost past, and is in
 // a block after it, or in none because of a reorg, when the payment gets its invoice.
 func TestRefundAfterImport(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 type effects struct {
 	moved bool // a pending payment was found in another block than before
 	found bool // a payment of an invoice was not known, or was orphaned
+	other bool // a payment without an invoice was not known
 
 	reattributed []string           // payments that were stored before with another invoice
 	minedAgain   []string           // payments that were orphaned

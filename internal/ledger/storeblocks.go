@@ -57,6 +57,7 @@ func (s *Service) scope(chainKey string, cur Cursor) chainScope {
 type storedBlocks struct {
 	moved  bool // a pending payment was found in another block than before
 	found  bool // a payment of an invoice was not known, or was orphaned
+	other  bool // a payment without an invoice was not known
 	unread bool // a transaction in them could not be read
 }
 
@@ -90,7 +91,7 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 	}
 	if len(transfers) > 0 {
 		if err := s.apply(ctx, tx, out, scope, transfers, Apply, func(ch *Changes) {
-			stored.moved, stored.found = stored.moved || ch.effects.moved, stored.found || ch.effects.found
+			stored.moved, stored.found, stored.other = stored.moved || ch.effects.moved, stored.found || ch.effects.found, stored.other || ch.effects.other
 		}); err != nil {
 			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
 				transfers[0].BlockNumber, transfers[len(transfers)-1].BlockNumber, scope.key, err)

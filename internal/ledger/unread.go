@@ -125,8 +125,8 @@ func (s *Service) ForgetUnread(ctx context.Context, chainKey string, tx invoice.
 
 // Supplement records the transfers of a block that was read before, and deletes the unread
 // transactions that it settles. Recorded transfers stay as they are. Invoices that waited for these
-// expire. If a payment of an invoice is new, and not only looked up, the blocks above are read again,
-// because they may hold refunds of it.
+// expire. If a payment is new, and not only looked up, the blocks with possible refunds of it are read
+// again.
 //
 // The header of a block that was read between others may not be kept. Then above proves that the block
 // belongs to the chain: a block that was read, above b and of the same chain. It returns
@@ -144,12 +144,8 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		if err != nil {
 			return err
 		}
-		if stored.found && b.Number < cur.Indexed.Number {
-			if lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled); err != nil {
-				return err
-			} else if !lookedUp {
-				cur.ReadAgain(b.Number + 1) // transfers there may refund new payments
-			}
+		if err := readRefunds(ctx, tx, chainKey, cur, b.Number, stored, settled); err != nil {
+			return err
 		}
 		if err := deleteUnread(ctx, tx, chainKey, settled); err != nil {
 			return err
@@ -159,6 +155,28 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 		}
 		return saveCursor(ctx, tx, chainKey, cur)
 	})
+	return err
+}
+
+// readRefunds schedules the blocks above a block to be read again that may refund new payments there, unless payers looked
+// them all up. Of a payment without an invoice, that are the blocks of a lost past: in it, a person may have found its
+// invoice.
+func readRefunds(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor, block uint64, stored storedBlocks, settled []invoice.Hash) error {
+	from := block + 1
+	if !stored.found {
+		past, err := lostPast(ctx, tx, chainKey)
+		if err != nil || !stored.other || past.through == 0 {
+			return err
+		}
+		from = max(from, past.from)
+	}
+	if from > cur.Indexed.Number {
+		return nil
+	}
+	lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled)
+	if err == nil && !lookedUp {
+		cur.ReadAgain(from)
+	}
 	return err
 }
 
