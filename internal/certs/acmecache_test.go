@@ -17,9 +17,7 @@ func TestACMECache(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		ctx := t.Context()
-		if _, err := certs.FindACMEEntry(ctx, s, "a.example"); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("before it is stored: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "before it is stored")(certs.FindACMEEntry(ctx, s, "a.example"))
 		for i, e := range []certs.ACMEEntry{{Sealed: []byte{0, 1, 2}, KeyID: "k1"}, {Sealed: []byte("other"), KeyID: "k2"}} {
 			expect.OK(t, certs.PutACMEEntry(ctx, s, "a.example", e, time.Unix(int64(i), 0)))
 			if got, err := certs.FindACMEEntry(ctx, s, "a.example"); err != nil || !cmp.Equal(got, e) {
@@ -29,9 +27,7 @@ func TestACMECache(t *testing.T) {
 		for range 2 {
 			expect.NoError(t, certs.DeleteACMEEntry(ctx, s, "a.example"))
 		}
-		if _, err := certs.FindACMEEntry(ctx, s, "a.example"); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("after it was deleted: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "after it was deleted")(certs.FindACMEEntry(ctx, s, "a.example"))
 	})
 }
 

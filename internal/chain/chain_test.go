@@ -129,9 +129,7 @@ func TestParseFinality(t *testing.T) {
 		if err != nil || f != want {
 			t.Errorf("ParseFinality(%q) = %+v, %v; want %+v", s, f, err, want)
 		}
-		if f.String() != s {
-			t.Errorf("%+v is written %q, want %q", f, f.String(), s)
-		}
+		expect.Equal(t, f.String(), s, "%+v is written", f)
 	}
 	for _, s := range []string{
 		"", "-1", "+1", "1.5", "latest", "Safe", "safe+", "safe+x", "safe+-1", "+safe", "1+safe", "safe+finalized",
@@ -206,9 +204,7 @@ func TestNetworks(t *testing.T) {
 			t.Errorf("%s: the tokens are %+v, without USDC", n.Key, n.Tokens)
 		}
 		for _, token := range n.Tokens {
-			if token.Decimals != TokenDecimals {
-				t.Errorf("%s: %s has %d decimals", n.Key, token.Currency, token.Decimals)
-			}
+			expect.Equal(t, token.Decimals, TokenDecimals, "%s: %s has … decimals:", n.Key, token.Currency)
 		}
 		if len(n.circle) == 0 || n.Name == "" || n.Key != strings.ToLower(n.Key) {
 			t.Errorf("%s: the name is %q, Circle's codes are %q", n.Key, n.Name, n.circle)
@@ -240,9 +236,7 @@ func TestNetworks(t *testing.T) {
 // commitments, 5,000,000 gas, is within the daily budget at a hundredth of the highest fee.
 func checkSpendLimits(t *testing.T, key string, p SpendLimits) {
 	t.Helper()
-	if p != p.OrDefault() {
-		t.Errorf("%s lacks a limit: %+v", key, p)
-	}
+	expect.Equal(t, p, p.OrDefault(), "%s lacks a limit:", key)
 	inOrder := p.MinTipWei <= p.MaxTipWei && p.MaxTipWei <= p.MaxFeeWei && p.PerTxGwei <= p.PerDayGwei
 	if !inOrder || p.PerTxGwei > MaxPerTxGwei {
 		t.Errorf("%s has limits out of order: %+v", key, p)

@@ -93,9 +93,7 @@ func TestClient(t *testing.T) {
 		if filter.MayMatch(headers[0].Bloom) {
 			t.Errorf("%s: the bloom filter of an empty block mentions a log", e)
 		}
-		if _, err := e.Headers(ctx, []uint64{1, 4}); !errors.Is(err, chain.ErrNotFound) {
-			t.Errorf("%s: Headers past the head: %v, want ErrNotFound", e, err)
-		}
+		expect.Error(t, chain.ErrNotFound, "%s: Headers past the head", e)(e.Headers(ctx, []uint64{1, 4}))
 		byHash, err := e.LogsOfBlocks(ctx, []invoice.Hash{h.Hash, h.Parent}, filter)
 		if err != nil || len(byHash) != 2 || len(byHash[0]) != 1 || len(byHash[1]) != 0 {
 			t.Errorf("%s: LogsOfBlocks = %+v, %v", e, byHash, err)
@@ -132,9 +130,7 @@ func TestClientBatches(t *testing.T) {
 	if err != nil || len(headers) != len(numbers) {
 		t.Fatalf("Headers: %d of %d, %v", len(headers), len(numbers), err)
 	}
-	if n := node.Calls("eth_getBlockByNumber"); n != len(numbers) {
-		t.Errorf("%d calls were made, want %d", n, len(numbers))
-	}
+	expect.Equal(t, node.Calls("eth_getBlockByNumber"), len(numbers), "calls were made:")
 	if headers, err := e.Headers(t.Context(), nil); err != nil || len(headers) != 0 {
 		t.Errorf("Headers of nothing = %v, %v", headers, err)
 	}
@@ -219,9 +215,7 @@ func TestBatchOfLongAnswers(t *testing.T) {
 	e := newClientOf(t, chain.ClientConfig{URL: node.URL, MaxAnswer: maxAnswer})
 	expect.OK(t, e.BatchCallContext(t.Context(), batch))
 	for i, r := range results {
-		if len(r) != maxAnswer/2 {
-			t.Errorf("answer %d has %d bytes", i, len(r))
-		}
+		expect.Equal(t, len(r), maxAnswer/2, "answer %d has … bytes:", i)
 	}
 }
 
@@ -233,9 +227,7 @@ func (*halfAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer/2
 // TestCompression expects no compression from a local node.
 func TestCompression(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if accepts := r.Header.Get("Accept-Encoding"); accepts != "" {
-			t.Errorf("a node on this machine is asked for %s", accepts)
-		}
+		expect.Equal(t, r.Header.Get("Accept-Encoding"), "", "a node on this machine is asked for")
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(node.Close)
@@ -343,9 +335,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 func TestSubscribeHeads(t *testing.T) {
 	c := chaintest.New(5)
 	node := c.Serve(t)
-	if err := newClient(t, node.URL).SubscribeHeads(t.Context(), nil); !errors.Is(err, chain.ErrNoSubscription) {
-		t.Errorf("Listen over HTTP: %v, want ErrNoSubscription", err)
-	}
+	expect.Error(t, chain.ErrNoSubscription, "Listen over HTTP")(newClient(t, node.URL).SubscribeHeads(t.Context(), nil))
 	e := newClient(t, node.WSURL)
 	all := chain.NewPool(chain.PoolConfig{Clients: []*chain.Client{e}, Now: time.Now})
 	subscribed := make(chan struct{})
@@ -479,9 +469,7 @@ func TestAccount(t *testing.T) {
 		"another chain": {t.Context(), "mars", codeNode{code: `"0x"`}, invoice.AccountUnknown},
 	} {
 		i := chain.NewInspector([]chain.Source{{Chain: c, Node: test.node}})
-		if got := i.Account(test.ctx, test.key, payer); got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
+		expect.Equal(t, i.Account(test.ctx, test.key, payer), test.want, "%s:", name)
 	}
 }
 

@@ -178,9 +178,7 @@ func TestTimeout(t *testing.T) {
 	if !errors.Is(err, ErrTimeout) || !isNodeFailure(err) || !IsRefusal(err) {
 		t.Errorf("a slow node, asked for logs: %v", err)
 	}
-	if size := slow.Limit(KindRange).Next(); size != 1 {
-		t.Errorf("a slow node is asked for %d blocks next, want 1", size)
-	}
+	expect.Equal(t, slow.Limit(KindRange).Next(), 1, "a slow node is asked for … blocks next:")
 }
 
 // TestLongErrorTexts has a node return a longer text than is shown.
@@ -193,9 +191,7 @@ func TestLongErrorTexts(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]int{maxErrorText: maxErrorText, maxErrorText + 1: maxErrorText + len("…")} {
-		if got := len(truncate(strings.Repeat("x", n))); got != want {
-			t.Errorf("of %d bytes %d are shown, want %d", n, got, want)
-		}
+		expect.Equal(t, len(truncate(strings.Repeat("x", n))), want, "of %d bytes … are shown:", n)
 	}
 }
 
@@ -253,8 +249,6 @@ func TestIsLocal(t *testing.T) {
 		"localhost": true, "127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.7": true, "fd00::1": true,
 		"": false, "8.8.8.8": false, "2001:db8::1": false, "node.example": false, "localhost.example": false,
 	} {
-		if got := isLocal(host); got != want {
-			t.Errorf("isNear(%q) = %t", host, got)
-		}
+		expect.Equal(t, isLocal(host), want, "isNear(%q) =", host)
 	}
 }

@@ -233,9 +233,7 @@ func TestOnChange(t *testing.T) {
 	p := NewPool(PoolConfig{
 		Clients: []*Client{e}, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
 		OnChange: func(h Health) {
-			if h.Node != "http://p.example" {
-				t.Errorf("node %q", h.Node)
-			}
+			expect.Equal(t, h.Node, "http://p.example", "node")
 			reported = append(reported, h.State)
 		},
 	}).Nodes()[0]
@@ -282,9 +280,7 @@ func TestThresholds(t *testing.T) {
 		now := start
 		p := lone(t, &now, quiet)
 		p.ReportFailure(&callError{retryAfter: wanted, err: rpc.HTTPError{StatusCode: http.StatusTooManyRequests}})
-		if got := p.pool.Health()[0].Until.Sub(now); got != want {
-			t.Errorf("asked for a pause of %s, it is %s", wanted, got)
-		}
+		expect.Equal(t, p.pool.Health()[0].Until.Sub(now), want, "asked for a pause of %s, it is", wanted)
 	}
 
 	const bothAgo = int64(MaxRegressTime / time.Second)
@@ -332,9 +328,7 @@ func TestThresholds(t *testing.T) {
 		p.Quarantine("wrong answer")
 		now = now.Add(MinQuarantine + later)
 		p.Quarantine("wrong answer")
-		if got := p.pool.Health()[0].Until.Sub(now); got != want {
-			t.Errorf("quarantined again %s after the pause: for %s, want %s", later, got, want)
-		}
+		expect.Equal(t, p.pool.Health()[0].Until.Sub(now), want, "quarantined again %s after the pause: for", later)
 	}
 }
 
@@ -354,16 +348,10 @@ func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 
 func TestBackoffs(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1e6: time.Minute} {
-		if got := failureBackoff.after(n); got != want {
-			t.Errorf("pause %d in a row is %s, want %s", n, got, want)
-		}
+		expect.Equal(t, failureBackoff.after(n), want, "pause %d in a row is", n)
 	}
-	if got := quarantineBackoff.after(6); got != 320*time.Minute {
-		t.Errorf("the sixth quarantine is %s", got)
-	}
-	if got := quarantineBackoff.after(7); got != MaxQuarantine {
-		t.Errorf("the seventh quarantine is %s", got)
-	}
+	expect.Equal(t, quarantineBackoff.after(6), 320*time.Minute, "the sixth quarantine is")
+	expect.Equal(t, quarantineBackoff.after(7), MaxQuarantine, "the seventh quarantine is")
 	for jitter, want := range map[float64]time.Duration{0: 8 * time.Second, 0.5: 10 * time.Second, 1: 12 * time.Second} {
 		p := &Pool{conf: PoolConfig{Jitter: func() float64 { return jitter }}}
 		if got := p.jitter(10 * time.Second); got.Round(time.Millisecond) != want {

@@ -254,15 +254,9 @@ func TestEvidence(t *testing.T) {
 	ofBlock, err := e.BlockInputs(ctx, invoice.Hash(b.Hash))
 	check("by block", receipts, func(i int) []byte { return ofBlock[txs[i]] }, err)
 
-	if _, _, err := e.Evidence(ctx, []common.Hash{txs[0], {1}}); !errors.Is(err, chain.ErrNotFound) {
-		t.Errorf("Evidence of an unknown transaction: %v", err)
-	}
-	if _, err := e.BlockReceipts(ctx, invoice.Hash{1}); !errors.Is(err, chain.ErrNotFound) {
-		t.Errorf("BlockReceipts of an unknown block: %v", err)
-	}
-	if _, err := e.BlockInputs(ctx, invoice.Hash{1}); !errors.Is(err, chain.ErrNotFound) {
-		t.Errorf("BlockInputs of an unknown block: %v", err)
-	}
+	expect.Error(t, chain.ErrNotFound, "Evidence of an unknown transaction")(e.Evidence(ctx, []common.Hash{txs[0], {1}}))
+	expect.Error(t, chain.ErrNotFound, "BlockReceipts of an unknown block")(e.BlockReceipts(ctx, invoice.Hash{1}))
+	expect.Error(t, chain.ErrNotFound, "BlockInputs of an unknown block")(e.BlockInputs(ctx, invoice.Hash{1}))
 	if receipts, inputs, err := e.Evidence(ctx, nil); err != nil || len(receipts)+len(inputs) != 0 {
 		t.Errorf("Evidence of nothing: %v, %v, %v", receipts, inputs, err)
 	}

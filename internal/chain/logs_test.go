@@ -241,13 +241,9 @@ func TestTakesBatch(t *testing.T) {
 		{NodeSettings{CallsPerSecond: 1}, true},
 	} {
 		c := client(test.settings)
-		if got := c.TakesBatch(KindHeads, 3); got != test.want {
-			t.Errorf("%+v: %t", test.settings, got)
-		}
+		expect.Equal(t, c.TakesBatch(KindHeads, 3), test.want, "%+v:", test.settings)
 		now = now.Add(batchRetry)
-		if got := c.TakesBatch(KindHeads, 3); got != test.want {
-			t.Errorf("%+v, later: %t", test.settings, got)
-		}
+		expect.Equal(t, c.TakesBatch(KindHeads, 3), test.want, "%+v, later:", test.settings)
 	}
 	c := client(NodeSettings{})
 	for _, size := range []uint64{3, 2} {

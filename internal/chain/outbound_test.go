@@ -64,9 +64,7 @@ func TestSwitchingProtocolsIsRefused(t *testing.T) {
 	if err == nil {
 		_ = resp.Body.Close() // the test fails in any case
 	}
-	if !errors.Is(err, chain.ErrSwitched) {
-		t.Errorf("got %v, want ErrSwitched", err)
-	}
+	expect.Error(t, chain.ErrSwitched, "got")(err)
 	<-gone
 }
 
@@ -106,9 +104,7 @@ func TestTricklingBodyEndsWithTheContext(t *testing.T) {
 	defer resp.Body.Close() //nolint:errcheck // it is over in any case
 	expect.Success(t)(io.ReadFull(resp.Body, make([]byte, 1)))
 	cancel()
-	if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	expect.Error(t, context.Canceled, "got")(io.ReadAll(resp.Body))
 	<-gone
 }
 
@@ -171,9 +167,7 @@ func TestHeadersOfNodes(t *testing.T) {
 	for _, url := range []string{node.URL, strings.Replace(node.URL, "http", "ws", 1)} {
 		settings := chain.NodeSettings{Headers: http.Header{"Authorization": {secret}}}
 		_, err := newClientOf(t, chain.ClientConfig{URL: url, NodeSettings: settings}).Head(t.Context())
-		if got := <-seen; got != secret {
-			t.Errorf("%s: the node got %q", url, got)
-		}
+		expect.Equal(t, <-seen, secret, "%s: the node got", url)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: the error is %v", url, err)
 		}
@@ -189,13 +183,9 @@ func TestNullsInBatches(t *testing.T) {
 	if _, err := e.Headers(t.Context(), numbers); !errors.Is(err, chain.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprint(hexutil.Uint64(10))) {
 		t.Errorf("headers up to one that is not there: %v", err)
 	}
-	if _, _, err := e.Evidence(t.Context(), []common.Hash{{1}}); !errors.Is(err, chain.ErrNotFound) {
-		t.Errorf("evidence of an unknown transaction: %v", err)
-	}
+	expect.Error(t, chain.ErrNotFound, "evidence of an unknown transaction")(e.Evidence(t.Context(), []common.Hash{{1}}))
 	for _, kind := range []chain.Kind{chain.KindHeaders, chain.KindReceipts} {
-		if n := e.Limit(kind).Next(); n != chain.MaxBatch {
-			t.Errorf("%s: %d are requested next, want %d", kind, n, chain.MaxBatch)
-		}
+		expect.Equal(t, e.Limit(kind).Next(), chain.MaxBatch, "%s: … are requested next:", kind)
 	}
 }
 
@@ -296,9 +286,7 @@ func TestDialDoesNotHoldOthers(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	var result string
-	if err := e.CallContext(impatient, &result, "eth_chainId"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the impatient caller got %v, want its own deadline", err)
-	}
+	expect.Error(t, context.DeadlineExceeded, "the impatient caller got")(e.CallContext(impatient, &result, "eth_chainId"))
 	e.Close()
 	if err := <-first; err == nil {
 		t.Error("the patient caller got an answer")
@@ -326,7 +314,5 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			t.Errorf("%d: the node is %s, want it in backoff", status, h.State)
 		}
 	}
-	if n := heard.Load(); n != 0 {
-		t.Errorf("%d redirects were followed", n)
-	}
+	expect.Equal(t, heard.Load(), 0, "redirects were followed:")
 }

@@ -95,9 +95,7 @@ func TestPaceEdges(t *testing.T) {
 		t.Errorf("a node that refused nothing: %d calls at once after %s, %v", p.most(), p.delay(ClassFollowing), err)
 	}
 	p.refused()
-	if p.limit() != 0 {
-		t.Errorf("after a failure at %d calls a second the pace is %f", firstPace, p.limit())
-	}
+	expect.Equal(t, p.limit(), 0, "after a failure at %d calls a second the pace is", firstPace)
 	expect.OK(t, p.admit(t.Context(), 1))
 	p.refused()
 	p.refused() // of the same time
@@ -183,9 +181,7 @@ func TestLostBroadcast(t *testing.T) {
 			if err := c.call(t.Context(), new(string), test.method, "0x01"); err == nil {
 				t.Fatal("it succeeds")
 			}
-			if got := c.pace.limit(); got != test.want {
-				t.Errorf("the pace is %f, want %f", got, test.want)
-			}
+			expect.Equal(t, c.pace.limit(), test.want, "the pace is")
 		})
 	}
 }
@@ -216,9 +212,7 @@ func TestTurnsByClass(t *testing.T) {
 		if want := []Class{f, f, f, w, r, w, w, r, r}; !slices.Equal(order, want) {
 			t.Errorf("the order is %v, want %v", order, want)
 		}
-		if p.next.Sub(began) != 90*time.Millisecond {
-			t.Errorf("nine calls took %s at 100 a second", p.next.Sub(began))
-		}
+		expect.Equal(t, p.next.Sub(began), 90*time.Millisecond, "nine calls took … at 100 a second:")
 	})
 }
 
@@ -254,9 +248,7 @@ func TestRequestsWait(t *testing.T) {
 	for delay, want := range map[time.Duration]error{0: nil, requestsWait: nil, requestsWait + 1: errPaced} {
 		c, p := newPaced()
 		p.rate, p.setting, p.next = 4, 4, c.at.Add(delay)
-		if err := p.admit(request, 1); !errors.Is(err, want) {
-			t.Errorf("behind calls that take %s: %v, want %v", delay, err, want)
-		}
+		expect.Error(t, want, "behind calls that take %s", delay)(p.admit(request, 1))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(4, time.Now, sleep)
@@ -321,9 +313,7 @@ func TestTurnsOfAnyCalls(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if failed != "" {
-				rt.Errorf("a call failed: %s", failed)
-			}
+			expect.Equal(rt, failed, "", "a call failed:")
 			if most := ended.Seconds()*20 + 5; float64(made) > most {
 				rt.Errorf("%d calls are made within %s at 20 a second", made, ended)
 			}
@@ -435,9 +425,7 @@ func TestLimitEdges(t *testing.T) {
 func TestCallRate(t *testing.T) {
 	var r callRate
 	now, calls := time.Unix(1_800_000_000, 0), uint64(0)
-	if got := r.perDay(now, 0); got != 0 {
-		t.Errorf("without a call: %d", got)
-	}
+	expect.Equal(t, r.perDay(now, 0), 0, "without a call:")
 	pass := func(d, every time.Duration, n uint64) {
 		for end := now.Add(d); now.Before(end); now = now.Add(every) {
 			r.observe(now, calls)
@@ -445,9 +433,7 @@ func TestCallRate(t *testing.T) {
 		}
 	}
 	pass(30*time.Second, time.Second, 2)
-	if got := r.perDay(now, calls); got != 0 {
-		t.Errorf("after half a minute: %d", got)
-	}
+	expect.Equal(t, r.perDay(now, calls), 0, "after half a minute:")
 	pass(2*time.Hour, time.Second, 2)
 	if got := r.perDay(now, calls); got < 172_000 || got > 173_600 {
 		t.Errorf("with two calls a second: %d a day", got)
@@ -456,7 +442,5 @@ func TestCallRate(t *testing.T) {
 	if got := r.perDay(now, calls); got < 1400 || got > 1480 {
 		t.Errorf("with a call a minute: %d a day", got)
 	}
-	if got := r.perDay(now.Add(-5*time.Hour), calls); got != 0 {
-		t.Errorf("with a clock that was set back: %d", got)
-	}
+	expect.Equal(t, r.perDay(now.Add(-5*time.Hour), calls), 0, "with a clock that was set back:")
 }

@@ -175,9 +175,7 @@ func TestPoolCallersEnd(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	if err := p.Writer().CallContext(ctx, new(any), "eth_chainId"); !errors.Is(err, context.Canceled) {
-		t.Errorf("CallContext: %v", err)
-	}
+	expect.Error(t, context.Canceled, "CallContext")(p.Writer().CallContext(ctx, new(any), "eth_chainId"))
 	if h := p.Health()[0]; h.State != chain.StateOK || h.Errors != 0 {
 		t.Errorf("the node is %+v", h)
 	}
@@ -196,12 +194,8 @@ func TestPoolMisconfigured(t *testing.T) {
 		}
 	}
 	first := p.Nodes()[0]
-	if err := first.Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) {
-		t.Errorf("Ready: %v", err)
-	}
-	if n := wrong.Calls("eth_chainId"); n != 1 {
-		t.Errorf("the misconfigured node was asked %d times, want once", n)
-	}
+	expect.Error(t, chain.ErrMismatch, "Ready")(first.Ready(t.Context()))
+	expect.Equal(t, wrong.Calls("eth_chainId"), 1, "the misconfigured node was asked … times:")
 	if h := p.Health()[0]; h.State != chain.StateMisconfigured || !strings.Contains(h.Reason, "chain id 6") {
 		t.Errorf("the misconfigured node is %+v", h)
 	}
@@ -218,20 +212,14 @@ func TestPoolVerified(t *testing.T) {
 	if err := p.Nodes()[0].Ready(t.Context()); !errors.Is(err, chain.ErrMismatch) {
 		t.Fatal(err)
 	}
-	if err := p.Verified(t.Context()); !errors.Is(err, chain.ErrMismatch) {
-		t.Errorf("with a wrong node alone: %v", err)
-	}
+	expect.Error(t, chain.ErrMismatch, "with a wrong node alone")(p.Verified(t.Context()))
 	p = pool(t, start(), wrong.URL, right.URL)
 	waiting, stop := context.WithCancel(t.Context())
 	stop()
-	if err := p.Verified(waiting); !errors.Is(err, context.Canceled) {
-		t.Errorf("before a node was checked: %v", err)
-	}
+	expect.Error(t, context.Canceled, "before a node was checked")(p.Verified(waiting))
 	verified := make(chan error)
 	go func() { verified <- p.Verified(t.Context()) }()
-	if n := right.Calls("eth_chainId"); n != 0 {
-		t.Errorf("the right node was asked %d times, want not at all", n)
-	}
+	expect.Equal(t, right.Calls("eth_chainId"), 0, "the right node was asked … times:")
 	for _, node := range p.Nodes() {
 		_ = node.Ready(t.Context()) // one does not match
 	}

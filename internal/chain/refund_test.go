@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // several are the nodes of a chain.
@@ -72,9 +73,7 @@ func TestRefundTransaction(t *testing.T) {
 		}
 	}
 	down := chain.NewInspector([]chain.Source{{Chain: c, Node: several{{err: errors.New("down")}, {err: errors.New("down")}}}})
-	if _, err := down.RefundTransaction(t.Context(), refund, tx); !errors.Is(err, chain.ErrUnavailable) {
-		t.Errorf("no node answers: %v", err)
-	}
+	expect.Error(t, chain.ErrUnavailable, "no node answers")(down.RefundTransaction(t.Context(), refund, tx))
 }
 
 func TestHasWaiting(t *testing.T) {
@@ -100,8 +99,6 @@ func TestHasWaiting(t *testing.T) {
 	}
 	down := chain.NewInspector([]chain.Source{{Chain: c, Node: &node{err: errors.New("down")}}})
 	for _, key := range []string{c.Key, "mars"} {
-		if _, err := down.HasWaiting(t.Context(), key, payer); !errors.Is(err, chain.ErrUnavailable) {
-			t.Errorf("no node of %s answers: %v", key, err)
-		}
+		expect.Error(t, chain.ErrUnavailable, "no node of %s answers", key)(down.HasWaiting(t.Context(), key, payer))
 	}
 }

@@ -71,9 +71,7 @@ func TestRequestFailuresLeaveHealth(t *testing.T) {
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s: the health changed (-before +after):\n%s", name, diff)
 		}
-		if usable := p.Usable(); len(usable) != 2 {
-			t.Errorf("%s: %d nodes are usable for the indexer, want both", name, len(usable))
-		}
+		expect.Len(t, p.Usable(), 2, "%s: … nodes are usable for the indexer:", name)
 		// Requests do not call a node that limits the rate.
 		if limited := name == "rate limited"; (made == 2) != limited {
 			t.Errorf("%s: %d calls were made", name, made)
@@ -99,13 +97,9 @@ func TestRequestsLeaveLimits(t *testing.T) {
 	}
 	expect.OK(t, p.Requests().BatchCallContext(of(t, "acme"), batch))
 	node := p.Nodes()[0]
-	if n := node.Limit(chain.KindRequestCalls).Next(); n != 1 {
-		t.Errorf("a batch of requests has %d calls next", n)
-	}
+	expect.Equal(t, node.Limit(chain.KindRequestCalls).Next(), 1, "a batch of requests has … calls next:")
 	for _, kind := range []chain.Kind{chain.KindCalls, chain.KindHeaders, chain.KindHeads, chain.KindLogs, chain.KindReceipts} {
-		if n := node.Limit(kind).Next(); n != chain.MaxBatch {
-			t.Errorf("%s: %d are requested next, want %d", kind, n, chain.MaxBatch)
-		}
+		expect.Equal(t, node.Limit(kind).Next(), chain.MaxBatch, "%s: … are requested next:", kind)
 	}
 	if health := p.Health()[0]; health.State != chain.StateOK || health.Errors > 0 || health.Pace > 0 {
 		t.Errorf("the health is %+v", health)
@@ -182,9 +176,7 @@ func TestRequestBudgets(t *testing.T) {
 	if err := askFor(of(t, "e"), p); !errors.Is(err, limits.ErrBusy) || errors.As(err, &exceeded) && exceeded.Limit != "node_calls" {
 		t.Errorf("beyond the budget of all: %v", err)
 	}
-	if n := p.Health()[0].Calls[chain.ClassRequest]; n != all {
-		t.Errorf("%d calls were made, want %d", n, all)
-	}
+	expect.Equal(t, p.Health()[0].Calls[chain.ClassRequest], all, "calls were made:")
 	at.at = at.at.Add(chain.RequestWindow)
 	for range own { // the refusals did not use any of them
 		if err := askFor(of(t, "e"), p); err != nil {
@@ -218,9 +210,7 @@ func TestRequestsInFlight(t *testing.T) {
 	for i := range chain.MaxRequestCalls / 4 { // owners without calls get one
 		begin(fmt.Sprint("merchant", i), 1)
 	}
-	if err := askFor(of(t, "initech"), p); !errors.Is(err, limits.ErrBusy) {
-		t.Errorf("beyond those of all: %v", err)
-	}
+	expect.Error(t, limits.ErrBusy, "beyond those of all")(askFor(of(t, "initech"), p))
 	close(answer)
 	for range chain.MaxRequestCalls {
 		expect.NoError(t, <-done)
@@ -270,9 +260,7 @@ func TestRequestsOfEachNode(t *testing.T) {
 	}
 	p.Nodes()[0].Quarantine("test")
 	p.Nodes()[1].Quarantine("test")
-	if err := ask("d"); !errors.Is(err, chain.ErrNoNode) {
-		t.Errorf("without a node: %v", err)
-	}
+	expect.Error(t, chain.ErrNoNode, "without a node")(ask("d"))
 }
 
 // TestRequestsOfEachNodeBelowTheirBudget has a budget that is below the calls of all nodes together.

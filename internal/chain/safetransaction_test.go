@@ -47,9 +47,7 @@ func TestSafeTransactionHash(t *testing.T) {
 				"gasToken": common.Address{}.String(), "refundReceiver": common.Address{}.String(), "nonce": new(big.Int).SetUint64(nonce).String(),
 			},
 		})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, err)
 		if got := chain.SafeTransactionHash(chainID, safe, to, data, nonce); got != invoice.Hash(want) {
 			rt.Errorf("hash %s, want 0x%x", got, want)
 		}

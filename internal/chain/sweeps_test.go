@@ -36,9 +36,7 @@ func TestSweepEvents(t *testing.T) {
 		{Deposit: invoice.Address{19: 4}, Amount: new(big.Int), Failed: true},
 	}
 	equal := cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
-	if diff := cmp.Diff(want, SweepEvents(invoice.Address(factory), &Receipt{Logs: logs}), equal); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, SweepEvents(invoice.Address(factory), &Receipt{Logs: logs}), equal), "-want +got")
 }
 
 // FuzzSweepEvents parses the logs of any receipt that a node may return.

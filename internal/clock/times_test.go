@@ -12,17 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestEarlierAndLater(t *testing.T) {
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
 	for _, pair := range [][2]time.Time{{early, late}, {late, early}} {
-		if got := clock.Earlier(pair[0], pair[1]); got != early {
-			t.Errorf("the earlier of %v is %v", pair, got)
-		}
-		if got := clock.Later(pair[0], pair[1]); got != late {
-			t.Errorf("the later of %v is %v", pair, got)
-		}
+		expect.Equal(t, clock.Earlier(pair[0], pair[1]), early, "the earlier of %v is", pair)
+		expect.Equal(t, clock.Later(pair[0], pair[1]), late, "the later of %v is", pair)
 	}
 }
 
@@ -38,9 +35,7 @@ func TestZeroTimeIsNoText(t *testing.T) {
 		clock.Unix(-1):         "1970-01-01T00:59:59+01:00",
 		clock.Unix(1764313200): "2025-11-28T08:00:00+01:00",
 	} {
-		if got := clock.Format(at, zone, time.RFC3339); got != want {
-			t.Errorf("%v: %q, want %q", at, got, want)
-		}
+		expect.Equal(t, clock.Format(at, zone, time.RFC3339), want, "%v:", at)
 	}
 }
 
@@ -67,9 +62,7 @@ func TestSleep(t *testing.T) {
 
 func TestJitter(t *testing.T) {
 	for random, want := range map[float64]time.Duration{0: 80, 0.5: 100, 1: 120} {
-		if got := clock.Jitter(100, random); got != want {
-			t.Errorf("Jitter(100, %v) = %d, want %d", random, got, want)
-		}
+		expect.Equal(t, clock.Jitter(100, random), want, "Jitter(100, %v) =", random)
 	}
 }
 
@@ -80,9 +73,7 @@ func TestStalled(t *testing.T) {
 		over.End()
 		time.Sleep(clock.Limit - time.Second) //nolint:forbidigo // of virtual time
 		busy.Progress()
-		if all := dog.Stalled(); len(all) != 0 {
-			t.Errorf("a second early: %v", all)
-		}
+		expect.Len(t, dog.Stalled(), 0, "a second early:")
 		time.Sleep(time.Second) //nolint:forbidigo // of virtual time
 		if diff := cmp.Diff([]clock.Stall{{Name: "stuck", For: clock.Limit}}, dog.Stalled()); diff != "" {
 			t.Error(diff)
@@ -92,9 +83,7 @@ func TestStalled(t *testing.T) {
 			t.Errorf("replaced: %v", all)
 		}
 		stuck.Progress()
-		if all := dog.Stalled(); len(all) != 0 {
-			t.Errorf("after progress: %v", all)
-		}
+		expect.Len(t, dog.Stalled(), 0, "after progress:")
 	})
 }
 

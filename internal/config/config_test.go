@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -130,9 +129,7 @@ func TestParse(t *testing.T) {
 	if house.ID != 31337 || house.Finality.Depth != 3 || house.OperatorKey != nil || house.StartBlock != nil {
 		t.Errorf("house = %+v", house)
 	}
-	if want := house.Tokens[0].Address; want != base.Registry {
-		t.Errorf("an address without quotes was read as %s", want)
-	}
+	expect.Equal(t, house.Tokens[0].Address, base.Registry, "an address without quotes was read as")
 	if base.DepositFactory != (invoice.Address{19: 0xd1}) || base.AuthorizationRelay != (invoice.Address{19: 0xe1}) {
 		t.Errorf("depositFactory is %s, authorizationRelay %s", base.DepositFactory, base.AuthorizationRelay)
 	}
@@ -374,16 +371,12 @@ func TestProviderDefaults(t *testing.T) {
 	expect.OK(t, err)
 	p := cfg.Providers[0]
 	for name, key := range map[string]string{"ETH": "ethereum", "MATIC": "polygon", "POLY": "polygon", "AVAX": "avalanche", "BASE-SEPOLIA": "base-sepolia"} {
-		if p.Chains[name] != key {
-			t.Errorf("%s is %q; want %q", name, p.Chains[name], key)
-		}
+		expect.Equal(t, p.Chains[name], key, "%s is", name)
 		if _, ok := chain.Lookup(key); !ok {
 			t.Errorf("%q is not built in", key)
 		}
 	}
-	if p.Currencies["USD"] != "USDC" {
-		t.Errorf("USD is %q", p.Currencies["USD"])
-	}
+	expect.Equal(t, p.Currencies["USD"], "USDC", "USD is")
 }
 
 // TestWrong breaks one setting at a time and expects the error to name it.
@@ -542,9 +535,7 @@ func TestEmptyAndTooLong(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "quittance.yaml")
-	if _, err := config.Load(path, config.System); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing file gives %v", err)
-	}
+	expect.Error(t, fs.ErrNotExist, "a missing file gives")(config.Load(path, config.System))
 	t.Setenv("SHOP_SECRET", "whsec_c2hvcCBzaG9wIHNob3AgISE=")
 	text := "merchants: [{id: a, webhookUrl: 'https://a.example', webhookSecretEnv: SHOP_SECRET}]\nchains: [{chainKey: base, rpc: ['https://b.example']}]\n"
 	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
@@ -561,9 +552,7 @@ func TestCheckLoopback(t *testing.T) {
 		"127.0.0.1:65535": true, "127.0.0.1:65536": false, "127.0.0.1:-1": false, "127.0.0.1:": false, "127.0.0.1:http": false,
 		"127.0.0.1": false, "": false, "127.0.0.1.example.com:80": false,
 	} {
-		if got := config.CheckLoopback(listen) == nil; got != want {
-			t.Errorf("CheckLoopback(%q) accepts: %v; want %v", listen, got, want)
-		}
+		expect.Equal(t, config.CheckLoopback(listen) == nil, want, "CheckLoopback(%q) accepts:", listen)
 	}
 }
 
@@ -650,9 +639,7 @@ func TestFormerNameOfQuorum(t *testing.T) {
 	} {
 		cfg, err := config.Parse([]byte(strings.Replace(full, "quorum: 2", key+": 2", 1)), secrets)
 		expect.OK(t, err)
-		if cfg.Chains[0].Quorum != 2 {
-			t.Errorf("%s: 2 gives a quorum of %d", key, cfg.Chains[0].Quorum)
-		}
+		expect.Equal(t, cfg.Chains[0].Quorum, 2, "%s: 2 gives a quorum of", key)
 		if diff := cmp.Diff(warnings, cfg.Warnings); diff != "" {
 			t.Errorf("%s: 2 warns otherwise: %s", key, diff)
 		}

@@ -33,9 +33,7 @@ func show(t *testing.T, text string) string {
 // TestShow shows a configuration twice: the output is a configuration with the same settings in effect.
 func TestShow(t *testing.T) {
 	shown := show(t, full)
-	if diff := cmp.Diff(shown, show(t, shown)); diff != "" {
-		t.Errorf("what is shown of what is shown differs:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(shown, show(t, shown)), "what is shown of what is shown differs")
 	for _, want := range []string{
 		"database: postgres://…\n", "  webhookSecretEnv: SHOP_SECRET\n", "masterKeyEnv: MASTER_KEY\n", "  - urlFile: /run/secrets/node\n",
 		"  - https://base.example/…\n", "  chainId: 8453\n", "  finality: safe\n", "  quorum: 2\n", "maxFeeGwei: 2\n",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestBatcher submits 100 calls while the first batches are being flushed.
@@ -38,23 +39,17 @@ func TestBatcher(t *testing.T) {
 			results = append(results, b.Submit(t.Context(), i))
 			synctest.Wait()
 		}
-		if got := batches.Load(); got != lanes {
-			t.Errorf("%d batches begun before one ended, want %d", got, lanes)
-		}
+		expect.Equal(t, batches.Load(), lanes, "batches begun before one ended:")
 		close(release)
 		for i, result := range results {
-			if got := <-result; got != 2*i {
-				t.Errorf("call %d got %d, want %d", i, got, 2*i)
-			}
+			expect.Equal(t, <-result, 2*i, "call %d got", i)
 		}
 		// The first call has its own batch, and the rest come in full batches.
 		if want := int64(1 + (calls-1+limit-1)/limit); batches.Load() != want || most.Load() > lanes {
 			t.Errorf("%d batches, %d at once; want %d, and at most %d at once", batches.Load(), most.Load(), want, lanes)
 		}
 		synctest.Wait()
-		if got := <-b.Submit(t.Context(), 7); got != 14 {
-			t.Errorf("after the lanes were freed a call got %d, want 14", got)
-		}
+		expect.Equal(t, <-b.Submit(t.Context(), 7), 14, "after the lanes were freed a call got")
 	})
 }
 
@@ -81,14 +76,10 @@ func TestSlowBatch(t *testing.T) {
 		<-time.After(patience/2 - 1)
 		second := b.Submit(t.Context(), 2)
 		synctest.Wait()
-		if n := b.Waiting(); n != 2 {
-			t.Errorf("%d calls wait within the patience, want 2", n)
-		}
+		expect.Equal(t, b.Waiting(), 2, "calls wait within the patience:")
 		<-time.After(1)
 		for i, result := range []<-chan int{first, second} {
-			if got := <-result; got != i+1 {
-				t.Errorf("a call got %d, want %d", got, i+1)
-			}
+			expect.Equal(t, <-result, i+1, "a call got")
 		}
 		close(release)
 		<-slow
@@ -119,9 +110,7 @@ func TestFreedLane(t *testing.T) {
 		<-time.After(6 * patience / 5)
 		last := b.Submit(t.Context(), 0) // left to the first lane when the other ends
 		<-last
-		if took := time.Since(began); took != 2*patience {
-			t.Errorf("the call took %v, want %v", took, 2*patience)
-		}
+		expect.Equal(t, time.Since(began), 2*patience, "the call took")
 		<-slow
 		<-b.Idle()
 	})
@@ -181,9 +170,7 @@ func TestWithdraw(t *testing.T) {
 			results[i] = b.Submit(t.Context(), i)
 			synctest.Wait()
 		}
-		if n := b.Waiting(); n != calls-1 {
-			t.Errorf("%d calls wait, want all but the first", n)
-		}
+		expect.Equal(t, b.Waiting(), calls-1, "calls wait:")
 		var withdrawn [calls]bool
 		for i := 0; i < calls; i += 3 {
 			if i == calls/2/3*3 { // some batches later
@@ -201,9 +188,7 @@ func TestWithdraw(t *testing.T) {
 		}
 		close(release)
 		<-b.Idle()
-		if n := b.Waiting(); n != 0 {
-			t.Errorf("%d calls wait at the end", n)
-		}
+		expect.Equal(t, b.Waiting(), 0, "calls wait at the end:")
 		for i := range calls {
 			if flushed[i] == withdrawn[i] {
 				t.Errorf("call %d: flushed %v, withdrawn %v", i, flushed[i], withdrawn[i])

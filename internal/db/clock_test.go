@@ -53,13 +53,9 @@ func TestJumpsWhileRunning(t *testing.T) {
 		for range 3 {
 			m.run(5 * time.Second)
 			passed += 5 * time.Second
-			if got := c.Now().Sub(began); got != passed {
-				t.Errorf("after a jump by %s: %s have passed, want %s", jump, got, passed)
-			}
+			expect.Equal(t, c.Now().Sub(began), passed, "after a jump by %s: … have passed:", jump)
 			expect.OK(t, c.Read(t.Context()))
-			if got := c.Now().Sub(began); got != passed {
-				t.Errorf("after a jump by %s, read: %s have passed, want %s", jump, got, passed)
-			}
+			expect.Equal(t, c.Now().Sub(began), passed, "after a jump by %s, read: … have passed:", jump)
 		}
 		if back := c.Wall(c.Now()); !back.Equal(m.wall) {
 			t.Errorf("after a jump by %s it shows %s as %s", jump, m.wall, back)
@@ -96,9 +92,7 @@ func TestTimeBetweenProcesses(t *testing.T) {
 		m := &machine{wall: began}
 		m.open(t, s)
 		m = &machine{wall: began.Add(c.away)}
-		if got := m.open(t, s).Now().Sub(began); got != c.counts {
-			t.Errorf("away for %s: %s are counted, want %s", c.away, got, c.counts)
-		}
+		expect.Equal(t, m.open(t, s).Now().Sub(began), c.counts, "away for %s: … are counted:", c.away)
 	}
 }
 
@@ -134,9 +128,7 @@ func TestConfirmed(t *testing.T) {
 	}
 	want := func(when string, want time.Duration) {
 		t.Helper()
-		if got := c.Confirmed().Sub(began); got != want {
-			t.Errorf("%s %s are confirmed, want %s", when, got, want)
-		}
+		expect.Equal(t, c.Confirmed().Sub(began), want, "%s … are confirmed:", when)
 	}
 	run(100)
 	want("without a jump", passed)
@@ -187,16 +179,12 @@ func TestConfirmedAfterUpgrade(t *testing.T) {
 	r := &replica{}
 	w := &world{store: s, replicas: []*replica{r}}
 	w.open(r)
-	if got := began.Sub(r.clock.Confirmed()); got != 100*day {
-		t.Errorf("at first the confirmed time is %s behind, want 100 days, as the schedule's", got)
-	}
+	expect.Equal(t, began.Sub(r.clock.Confirmed()), 100*day, "at first the confirmed time is … behind:")
 	for range 49 {
 		w.pass(time.Hour)
 		w.read()
 	}
-	if got := s.source.Sub(r.clock.Confirmed()); got != 0 {
-		t.Errorf("after two days it is %s behind", got)
-	}
+	expect.Equal(t, s.source.Sub(r.clock.Confirmed()), 0, "after two days it is … behind:")
 }
 
 // TestClockReading checks that a reading is stored with all its fields, also a reading that is behind
@@ -363,9 +351,7 @@ func TestOutageOfRunningProcess(t *testing.T) {
 		w := &world{store: s, replicas: []*replica{r}}
 		w.open(r)
 		s.source, r.elapsed = began.Add(30*time.Hour), c.elapses
-		if got := r.clock.Now().Sub(began); got != c.counts {
-			t.Errorf("%s: before the reading %s have passed, want %s", name, got, c.counts)
-		}
+		expect.Equal(t, r.clock.Now().Sub(began), c.counts, "%s: before the reading … have passed:", name)
 		if err := r.clock.Read(t.Context()); err != nil || r.clock.Now().Sub(began) != c.counts {
 			t.Errorf("%s: after the reading %s have passed, want %s (%v)", name, r.clock.Now().Sub(began), c.counts, err)
 		}
@@ -394,9 +380,7 @@ func TestFrozenReplica(t *testing.T) {
 		}
 		w.read()
 		for name, r := range map[string]*replica{"running": running, "frozen": frozen} {
-			if got := r.clock.Now().Sub(began); got != 30*time.Hour {
-				t.Errorf("%s: %s have passed, want 30 hours", name, got)
-			}
+			expect.Equal(t, r.clock.Now().Sub(began), 30*time.Hour, "%s: … have passed:", name)
 		}
 	}
 }

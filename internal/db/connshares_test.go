@@ -81,9 +81,7 @@ func TestTransactionsOfRequests(t *testing.T) {
 		t.Error("a transaction beyond the share began")
 		return nil
 	})
-	if !errors.Is(err, db.ErrBusy) {
-		t.Errorf("a transaction beyond the share: %v, want ErrBusy", err)
-	}
+	expect.Error(t, db.ErrBusy, "a transaction beyond the share")(err)
 	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { _, err := webhooks.NewReader(tx).LastSeq(t.Context()); return err }))
 	release()
 	rowtest.Must(t, s.Update(request, func(*db.Tx) error { return nil }))
@@ -115,9 +113,7 @@ func TestReadsDuringTransactionsOfRequests(t *testing.T) {
 		}
 		brief, cancel := context.WithTimeout(request, 100*time.Millisecond)
 		defer cancel()
-		if err := s.Read(brief, func() {}); !errors.Is(err, db.ErrBusy) {
-			t.Errorf("a read after the transaction: %v, want ErrBusy", err)
-		}
+		expect.Error(t, db.ErrBusy, "a read after the transaction")(s.Read(brief, func() {}))
 	})
 }
 
@@ -130,12 +126,10 @@ func TestHeartbeats(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), db.ShareWait)
 	defer cancel()
 	rowtest.Must(t, s.Ping(ctx))
-	_, err := s.ReadClock(ctx, rowtest.At(1), func(_ db.ClockReading, source time.Time) db.ClockReading {
+	expect.Success(t)(s.ReadClock(ctx, rowtest.At(1), func(_ db.ClockReading, source time.Time) db.ClockReading {
 		return db.ClockReading{Now: source}
-	})
-	rowtest.Must(t, err)
-	_, err = s.ShareWork(ctx, "holder", []string{"work"}, []string{"work"}, rowtest.At(1), rowtest.At(2))
-	rowtest.Must(t, err)
+	}))
+	expect.Success(t)(s.ShareWork(ctx, "holder", []string{"work"}, []string{"work"}, rowtest.At(1), rowtest.At(2)))
 }
 
 // TestHeartbeatsKeepTheirConnections checks that the service opens its heartbeat connections before
@@ -144,9 +138,7 @@ func TestHeartbeatsKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.Postgres(t))
 	rowtest.Must(t, s.Ping(t.Context()))
-	if n := s.OpenHeartbeats(); n != db.HeartbeatConns {
-		t.Errorf("%d connections after the first heartbeat, want %d", n, db.HeartbeatConns)
-	}
+	expect.Equal(t, s.OpenHeartbeats(), db.HeartbeatConns, "connections after the first heartbeat:")
 }
 
 // hold keeps n transactions, or reads, open until the caller calls release, which returns when they have ended.
@@ -226,8 +218,7 @@ func TestLostBeatIsNoticed(t *testing.T) {
 		if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoveryNormal {
 			t.Fatalf("two replicas: %+v", r)
 		}
-		_, err := dbtest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = heartbeats - 4")
-		rowtest.Must(t, err)
+		expect.Success(t)(dbtest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = heartbeats - 4"))
 		rowtest.Must(t, readClock(t.Context(), s))
 		rowtest.Must(t, readClock(t.Context(), other))
 		for _, replica := range []*db.DB{s, other} {

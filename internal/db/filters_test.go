@@ -267,8 +267,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 		return err
 	}))
 	blocks.check("expiry of prepared refunds", few)
-	_, err = ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{Limit: 3})
-	rowtest.Must(t, err)
+	expect.Success(t)(ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{Limit: 3}))
 	blocks.check("refunds", examined)
 	// Only by an index, by an index for each combination of values, and with invoices that are examined for another
 	// filter.
@@ -320,8 +319,7 @@ func newBlockCheck(t *testing.T, url string) *blockCheck {
 	conn, err := pgx.Connect(t.Context(), url)
 	rowtest.Must(t, err)
 	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // a failure has no consequences
-	_, err = conn.Exec(t.Context(), db.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
-	rowtest.Must(t, err)
+	expect.Success(t)(conn.Exec(t.Context(), db.SessionSettings+"; SET plan_cache_mode = force_generic_plan"))
 	return &blockCheck{T: t, conn: conn}
 }
 
@@ -399,11 +397,10 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	}
 	rowtest.Insert(t, s, all...)
 	blocks := newBlockCheck(t, url)
-	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
-	rowtest.Must(t, err)
+	expect.Success(t)(blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts"))
 	read := db.Recorded(s, blocks.record)
 	key := ledger.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
-	_, err = ledger.InvoicesByAmount(t.Context(), read, []ledger.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
+	_, err := ledger.InvoicesByAmount(t.Context(), read, []ledger.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
 	rowtest.Must(t, err)
 	_, err = ledger.AmountUses(t.Context(), read, []ledger.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
 	rowtest.Must(t, err)
@@ -462,9 +459,7 @@ func TestUpdateStatistics(t *testing.T) {
 		addMerchants(t, conn, written-tc.rows, written)
 		grown, err := s.UpdateStatistics(t.Context())
 		expect.OK(t, err)
-		if got := slices.Contains(grown, "merchants"); got != tc.counted {
-			t.Errorf("after %d rows: counted %v; want %v", written, got, tc.counted)
-		}
+		expect.Equal(t, slices.Contains(grown, "merchants"), tc.counted, "after %d rows: counted", written)
 		var counted int
 		expect.OK(t, conn.QueryRowContext(t.Context(), "SELECT reltuples::bigint FROM pg_class WHERE oid = 'merchants'::regclass").Scan(&counted))
 		if tc.counted && counted != written {

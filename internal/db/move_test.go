@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -149,9 +150,7 @@ func TestMoveEnded(t *testing.T) {
 				cancel()
 			}
 		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("ended after %s: %v", last, err)
-		}
+		expect.Error(t, context.Canceled, "ended after %s", last)(err)
 		state("")
 	}
 	died := func() {
@@ -160,8 +159,7 @@ func TestMoveEnded(t *testing.T) {
 		rowtest.Must(t, err)
 	}
 	died()
-	_, err := db.Move(t.Context(), from, to, time.Unix(5, 0), func(db.MovedTable) {})
-	rowtest.Must(t, err)
+	expect.Success(t)(db.Move(t.Context(), from, to, time.Unix(5, 0), func(db.MovedTable) {}))
 	state("used no more")
 	died() // between the target's commit and the mark
 	if _, err := db.Move(t.Context(), from, to, time.Unix(5, 0), func(db.MovedTable) {}); !errors.Is(err, db.ErrNotEmpty) || !strings.Contains(err.Error(), "all rows are there") {
@@ -282,8 +280,7 @@ func TestMoveRefuses(t *testing.T) {
 	conn := dbtest.SQL(t, from)
 	conn.SetMaxOpenConns(1)
 	for _, statement := range []string{"PRAGMA foreign_keys = 0", "UPDATE events SET invoice_id = 'nothing'"} {
-		_, err := conn.ExecContext(t.Context(), statement)
-		rowtest.Must(t, err)
+		expect.Success(t)(conn.ExecContext(t.Context(), statement))
 	}
 	_, err = db.Move(t.Context(), from, empty, time.Unix(1, 0), func(db.MovedTable) {})
 	if err == nil || !strings.Contains(err.Error(), "foreign key") {

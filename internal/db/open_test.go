@@ -178,9 +178,7 @@ func TestUsePublicHost(t *testing.T) {
 			host string
 			want []string
 		}{{"a.example", nil}, {"a.example", nil}, {"b.example", []string{"a.example"}}, {"c.example", []string{"b.example", "a.example"}}, {"a.example", []string{"c.example", "b.example"}}} {
-			if got := use(step.host, int64(i)); !slices.Equal(got, step.want) {
-				t.Errorf("step %d: former hosts are %q, want %q", i, got, step.want)
-			}
+			expect.List(t, use(step.host, int64(i)), step.want, "step %d: former hosts are", i)
 		}
 		for i := range db.MaxFormerHosts {
 			use(fmt.Sprintf("host%d.example", i), int64(100+i))
@@ -325,9 +323,7 @@ func TestLease(t *testing.T) {
 		} {
 			got, err := s.AcquireWorkLease(t.Context(), step.lease, rowtest.AtMS(step.now), rowtest.AtMS(step.until))
 			rowtest.Must(t, err)
-			if got != step.want {
-				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
-			}
+			expect.Equal(t, got, step.want, "step %d: acquired is", i)
 		}
 		rowtest.Must(t, s.ReleaseWorkLease(t.Context(), one)) // the lease of another holder, so it has no effect
 		if got, err := s.AcquireWorkLease(t.Context(), one, rowtest.AtMS(510), rowtest.AtMS(610)); err != nil || got {

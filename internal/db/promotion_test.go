@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -98,8 +99,7 @@ func TestExtraUnreplicatedCommitStaysInvisible(t *testing.T) {
 	defer admin.Close(context.Background()) //nolint:errcheck // a failure has no consequences
 	standbys := func(names string) {
 		for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + names + "'", "SELECT pg_reload_conf()"} {
-			_, err := admin.Exec(t.Context(), statement)
-			rowtest.Must(t, err)
+			expect.Success(t)(admin.Exec(t.Context(), statement))
 		}
 	}
 	waiting := func() (n int) {
@@ -301,7 +301,5 @@ func wantCleanSessions(t *testing.T, direct, through string) {
 	for _, tx := range held {
 		rowtest.Must(t, tx.Rollback(t.Context()))
 	}
-	if len(seen) != len(held) {
-		t.Errorf("%d sessions were looked at; want %d", len(seen), len(held))
-	}
+	expect.Equal(t, len(seen), len(held), "sessions were looked at:")
 }

@@ -91,9 +91,7 @@ func TestMarkIsolated(t *testing.T) {
 		}
 		for _, state := range []db.RecoveryState{db.RecoverySuspected, db.RecoveryUnderWay, db.RecoveryNormal} {
 			rowtest.Must(t, set(state, strings.TrimPrefix("a nonce", map[bool]string{true: "a nonce"}[state == db.RecoveryNormal])))
-			if err := s.MarkIsolated(t.Context(), false, time.Unix(2000, 0)); !errors.Is(err, db.ErrNoCopy) {
-				t.Errorf("in state %s: %v", state, err)
-			}
+			expect.Error(t, db.ErrNoCopy, "in state %s", state)(s.MarkIsolated(t.Context(), false, time.Unix(2000, 0)))
 		}
 		if r, err := s.Recovery(t.Context()); err != nil || r.State != db.RecoveryNormal || !r.Isolated.IsZero() {
 			t.Errorf("a refused mark left %+v, %v", r, err)
@@ -106,13 +104,9 @@ func TestMarkIsolated(t *testing.T) {
 			t.Errorf("the copy is %+v: %v", r, r.Err())
 		}
 		for _, state := range []db.RecoveryState{db.RecoveryUnderWay, db.RecoveryBackup} {
-			if err := set(state, "recover"); !errors.Is(err, db.ErrIsolated) {
-				t.Errorf("to %s: %v", state, err)
-			}
+			expect.Error(t, db.ErrIsolated, "to %s", state)(set(state, "recover"))
 		}
-		if err := set(db.RecoveryNormal, ""); !errors.Is(err, db.ErrIsolated) {
-			t.Errorf("to normal: %v", err)
-		}
+		expect.Error(t, db.ErrIsolated, "to normal")(set(db.RecoveryNormal, ""))
 	})
 }
 
@@ -130,9 +124,7 @@ func TestIsolateBackup(t *testing.T) {
 	err = s.Update(t.Context(), func(tx *db.Tx) error {
 		return webhooks.UnmarkCopy(t.Context(), tx, func(string) bool { return true }, time.Unix(3000, 0))
 	})
-	if !errors.Is(err, db.ErrIsolated) {
-		t.Errorf("a copy became live: %v", err)
-	}
+	expect.Error(t, db.ErrIsolated, "a copy became live")(err)
 }
 
 // TestSchemaVersions compares the migrations of a new database with the program's.
@@ -206,8 +198,7 @@ func TestMissingPrivilege(t *testing.T) {
 	role := "app_" + strings.ToLower(rand.Text())
 	run := func(statement string) {
 		t.Helper()
-		_, err := conn.ExecContext(t.Context(), strings.ReplaceAll(statement, "$role", role))
-		rowtest.Must(t, err)
+		expect.Success(t)(conn.ExecContext(t.Context(), strings.ReplaceAll(statement, "$role", role)))
 	}
 	run("CREATE ROLE $role LOGIN")
 	t.Cleanup(func() {
@@ -245,13 +236,12 @@ func TestOtherSchema(t *testing.T) {
 	if s.Created() {
 		t.Error("a database with tables is new")
 	}
-	_, err := dbtest.SQL(t, dsn).ExecContext(t.Context(), "CREATE SCHEMA elsewhere")
-	rowtest.Must(t, err)
+	expect.Success(t)(dbtest.SQL(t, dsn).ExecContext(t.Context(), "CREATE SCHEMA elsewhere"))
 	u := expect.Must(url.Parse(dsn))
 	q := u.Query()
 	q.Set("search_path", "elsewhere")
 	u.RawQuery = q.Encode()
-	_, err = db.Open(t.Context(), u.String())
+	_, err := db.Open(t.Context(), u.String())
 	if err == nil || !strings.Contains(err.Error(), `the schema "public" has them`) || !strings.Contains(err.Error(), "search_path") {
 		t.Errorf("with another search_path: %v", err)
 	}
@@ -293,8 +283,7 @@ func fillEvents(t *testing.T, s *db.DB, url string) {
 	conn := dbtest.SQL(t, url)
 	defer func() { rowtest.Must(t, conn.Close()) }()
 	for _, statement := range []string{"UPDATE events SET body = hex(randomblob(2000)), created_at = 1", "DELETE FROM deliveries"} {
-		_, err := conn.ExecContext(t.Context(), statement)
-		rowtest.Must(t, err)
+		expect.Success(t)(conn.ExecContext(t.Context(), statement))
 	}
 }
 
@@ -304,9 +293,7 @@ func TestFileShrinks(t *testing.T) {
 	path := strings.TrimPrefix(url, "sqlite:")
 	s, err := db.Open(t.Context(), url)
 	rowtest.Must(t, err)
-	if mode := vacuumMode(t, path); mode != 2 {
-		t.Errorf("auto_vacuum of a new file is %d, want 2", mode)
-	}
+	expect.Equal(t, vacuumMode(t, path), 2, "auto_vacuum of a new file is")
 	fillEvents(t, s, url)
 	const limit = 100
 	if more, err := s.ReturnSpace(t.Context(), limit); more || err != nil {
@@ -348,15 +335,13 @@ func TestBackupCanShrink(t *testing.T) {
 	url := dbtest.SQLite(t)
 	path := strings.TrimPrefix(url, "sqlite:")
 	conn := dbtest.SQL(t, url)
-	_, err := conn.ExecContext(t.Context(), "CREATE TABLE of_an_older_version (a)")
-	rowtest.Must(t, err)
+	expect.Success(t)(conn.ExecContext(t.Context(), "CREATE TABLE of_an_older_version (a)"))
 	s := dbtest.Open(t, url)
 	if mode := vacuumMode(t, path); mode != 0 {
 		t.Fatalf("auto_vacuum of the older file is %d, want 0", mode)
 	}
 	fillEvents(t, s, url)
-	_, err = conn.ExecContext(t.Context(), "DELETE FROM events WHERE seq > 1")
-	rowtest.Must(t, err)
+	expect.Success(t)(conn.ExecContext(t.Context(), "DELETE FROM events WHERE seq > 1"))
 	if more, err := s.ReturnSpace(t.Context(), 10); more || err != nil {
 		t.Errorf("space of a file that cannot shrink: %v, %v", more, err)
 	}
@@ -364,9 +349,7 @@ func TestBackupCanShrink(t *testing.T) {
 	rowtest.Must(t, db.Backup(t.Context(), url, copied, time.Now()))
 	rowtest.Must(t, db.Backup(t.Context(), "sqlite:"+copied, again, time.Now()))
 	for _, path := range []string{copied, again} {
-		if mode := vacuumMode(t, path); mode != 2 {
-			t.Errorf("auto_vacuum of a copy is %d, want 2", mode)
-		}
+		expect.Equal(t, vacuumMode(t, path), 2, "auto_vacuum of a copy is")
 	}
 }
 
@@ -405,9 +388,7 @@ func TestFullDisk(t *testing.T) {
 	rowtest.Insert(t, s, rowtest.Sample("inv_after", "m"))
 	known, err := access.SettlementAddresses(t.Context(), s, "a", acknowledged)
 	rowtest.Must(t, err)
-	if len(known) != len(acknowledged) {
-		t.Errorf("of %d writes that were acknowledged %d are there", len(acknowledged), len(known))
-	}
+	expect.Equal(t, len(known), len(acknowledged), "of %d writes that were acknowledged … are there:", len(acknowledged))
 }
 
 // TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices when a payment of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
@@ -24,8 +25,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 		account := "0x" + strings.Repeat("7", 40)
 		const link, linkValues = "(id, merchant_id, slug, archived, title, currency, chain_key, lifetime, created_at, changed_at)",
 			", 'm', 'a', 0, 't', 'USDC', 'base', 60, 1, 1"
-		_, err = conn.ExecContext(t.Context(), "INSERT INTO payment_links "+link+" SELECT 'lnk_1'"+linkValues)
-		rowtest.Must(t, err)
+		expect.Success(t)(conn.ExecContext(t.Context(), "INSERT INTO payment_links "+link+" SELECT 'lnk_1'"+linkValues))
 		tx := "'0x" + strings.Repeat("f", 64) + "'"
 		for _, statement := range []string{
 			"UPDATE merchants SET id = ''",

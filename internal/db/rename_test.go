@@ -1,7 +1,6 @@
 package db
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,17 +18,13 @@ func TestRenameNew(t *testing.T) {
 		for _, path := range []string{from, taken} {
 			expect.OK(t, os.WriteFile(path, []byte(path), 0o600))
 		}
-		if err := rename(from, taken); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s to a taken name: %v", way, err)
-		}
+		expect.Error(t, fs.ErrExist, "%s to a taken name", way)(rename(from, taken))
 		if err := rename(from, to); err != nil {
 			t.Errorf("%s: %v", way, err)
 		}
 		if text, err := os.ReadFile(to); err != nil || string(text) != from || linkCount(to) != 1 {
 			t.Errorf("%s: the file has %d names and %q, %v", way, linkCount(to), text, err)
 		}
-		if _, err := os.Stat(from); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s left the former name: %v", way, err)
-		}
+		expect.Error(t, fs.ErrNotExist, "%s left the former name", way)(os.Stat(from))
 	}
 }

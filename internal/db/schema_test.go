@@ -187,9 +187,7 @@ func TestUpgradeOfReleases(t *testing.T) {
 			for name, want := range counts {
 				var n int
 				rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+name).Scan(&n))
-				if n != want {
-					t.Errorf("%s: %s has %d rows after the upgrade; want %d", r.folder, name, n, want)
-				}
+				expect.Equal(t, n, want, "%s: %s has … rows after the upgrade:", r.folder, name)
 			}
 		})
 	}
@@ -209,8 +207,7 @@ func insertRows(t *testing.T, url, path string) map[string]int {
 	conn := dbtest.SQL(t, url)
 	for line := range strings.Lines(string(text)) {
 		if m := insertInto.FindStringSubmatch(line); m != nil {
-			_, err := conn.ExecContext(t.Context(), line)
-			rowtest.Must(t, err)
+			expect.Success(t)(conn.ExecContext(t.Context(), line))
 			rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+m[1]).Scan(new(int)))
 			counts[m[1]]++
 		}
@@ -308,9 +305,7 @@ func TestCreateIsOneTransaction(t *testing.T) {
 		if err := db.Migrate(t.Context(), url, schemaFile(t, kind)+"DROP TABLE no_such_table;", fs.FS(fstest.MapFS{}), true); err == nil {
 			t.Fatal("a broken schema was made")
 		}
-		if left := dbtest.Schema(t, url); len(left) != 0 {
-			t.Errorf("%d parts are left", len(left))
-		}
+		expect.Len(t, dbtest.Schema(t, url), 0, "parts are left:")
 		if s := dbtest.Open(t, url); !s.Created() {
 			t.Error("the next start found a database")
 		}
@@ -465,9 +460,7 @@ func TestByteOrder(t *testing.T) {
 	rowtest.Must(t, dbtest.SQL(t, url).QueryRowContext(t.Context(), `SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
 		AND attcollation = 'default'::regcollation`).Scan(&n))
-	if n != 0 {
-		t.Errorf("%d columns are in the order of the database's locale", n)
-	}
+	expect.Equal(t, n, 0, "columns are in the order of the database's locale:")
 }
 
 // TestColumnsOfStatesExist checks that the database has the columns that docs/states.md names.

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
@@ -114,8 +115,7 @@ func on(t testing.TB, c *dbtest.Cluster, statements ...string) {
 	conn, err := pgx.Connect(t.Context(), c.DSN("postgres"))
 	rowtest.Must(t, err)
 	for _, statement := range statements {
-		_, err := conn.Exec(t.Context(), statement)
-		rowtest.Must(t, err)
+		expect.Success(t)(conn.Exec(t.Context(), statement))
 	}
 	rowtest.Must(t, conn.Close(context.Background()))
 }
@@ -241,9 +241,7 @@ func TestExtraStandbyOfAnotherTimeline(t *testing.T) {
 	rowtest.Must(t, other.Follow(t.Context(), p.primary))
 	p.listFrom(t, s, "standby replayed")
 	rowtest.Insert(t, s, rowtest.Sample("inv_2", "m"))
-	if got := list(t, s, "m"); !slices.Equal(got, []string{"inv_2", "inv_1"}) {
-		t.Errorf("the list has %v", got)
-	}
+	expect.List(t, list(t, s, "m"), []string{"inv_2", "inv_1"}, "the list has")
 }
 
 // TestExtraConflictWithReplay makes the standby cancel a statement that conflicts with the replay. The
@@ -269,9 +267,7 @@ func TestExtraConflictWithReplay(t *testing.T) {
 	}()
 	on(t, p.standby, "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep') LOOP PERFORM pg_stat_clear_snapshot(); END LOOP; END $$")
 	on(t, p.primary, "DELETE FROM deleted", "VACUUM deleted")
-	if got := <-listed; !slices.Equal(got, []string{"inv_1"}) {
-		t.Errorf("the list has %v", got)
-	}
+	expect.List(t, <-listed, []string{"inv_1"}, "the list has")
 	on(t, p.primary, "ALTER TABLE invoices DISABLE ROW LEVEL SECURITY")
 	p.listFrom(t, s, "standby replayed")
 }

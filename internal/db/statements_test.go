@@ -37,9 +37,7 @@ func TestParametersOnSQLite(t *testing.T) {
 		"VALUES ($1,$3)":    "VALUES (?1,?3)",
 		"SELECT 1 LIMIT $1": "SELECT 1 LIMIT 0 + ?",
 	} {
-		if got := db.SQLiteText(query); got != want {
-			t.Errorf("%s became %s; want %s", query, got, want)
-		}
+		expect.Equal(t, db.SQLiteText(query), want, "%s became", query)
 	}
 }
 
@@ -62,9 +60,7 @@ func TestStatementsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := prepared(); n != db.SQLiteStatements {
-		t.Errorf("%d statements are prepared; want %d", n, db.SQLiteStatements)
-	}
+	expect.Equal(t, prepared(), db.SQLiteStatements, "statements are prepared:")
 }
 
 // TestPreparingLeavesTheCacheUnlocked checks that readers need not wait while one prepares a statement, which may
@@ -152,9 +148,7 @@ func TestDeadlineInATransaction(t *testing.T) {
 				if err := add(t.Context(), tx, "inv_before_"+name); err != nil {
 					return err
 				}
-				if err := endless(tx, t.Context()); !errors.Is(err, db.ErrTimeout) {
-					t.Errorf("%s: a statement that does not end gives %v", name, err)
-				}
+				expect.Error(t, db.ErrTimeout, "%s: a statement that does not end gives", name)(endless(tx, t.Context()))
 				if err := add(t.Context(), tx, "inv_after_"+name); !db.Unavailable(err) {
 					t.Errorf("%s: the transaction goes on: %v", name, err)
 				}

@@ -137,9 +137,7 @@ func TestColumnsOfATable(t *testing.T) {
 		table.Without("id").Excluded():  "name = excluded.name, size = excluded.size",
 		table.Unnest(3, "a"):            "unnest(CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[])) AS a (id, name, size)",
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, got, want, "got")
 	}
 	want := Insertion{Table: "files", Columns: []string{"id", "name", "size BIGINT", "at BIGINT"}, Conflict: "ON CONFLICT DO NOTHING"}
 	expect.NoDiff(t, cmp.Diff(want, table.Insertion("ON CONFLICT DO NOTHING", "at BIGINT")), "the insertion")

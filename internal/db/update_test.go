@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -56,9 +57,7 @@ func TestUpdateIsUndoneByAnError(t *testing.T) {
 			}
 			return broken
 		})
-		if !errors.Is(err, broken) {
-			t.Errorf("Update gives %v, want the function's error", err)
-		}
+		expect.Error(t, broken, "Update gives")(err)
 		if has(t, s, "inv_1") {
 			t.Error("what was undone is there")
 		}
@@ -271,9 +270,7 @@ func TestUpdateWithAContextThatEnded(t *testing.T) {
 				t.Error("the function runs")
 				return nil
 			})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("Update gives %v, want context.Canceled", err)
-			}
+			expect.Error(t, context.Canceled, "Update gives")(err)
 		}
 		// If a context ends while the function runs, the whole transaction is committed or rolled back.
 		ctx, cancel = context.WithCancel(t.Context())

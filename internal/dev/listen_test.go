@@ -162,14 +162,10 @@ func TestForward(t *testing.T) {
 	}()
 	for i, id := range []string{"dlv_" + key + "7", "dlv_" + key + "1", "dlv_" + key + "3"} {
 		n := []int{0, 1, 3}[i]
-		if got, want := <-posts, (post{id, id, string(record(n, nil).Event)}); got != want {
-			t.Errorf("posted %+v, want %+v", got, want)
-		}
+		expect.Equal(t, <-posts, (post{id, id, string(record(n, nil).Event)}), "posted")
 	}
 	for _, want := range []string{"end", "end", "c1", "c2", "c3", "c3", "c4"} {
-		if got := <-asked; got != want {
-			t.Errorf("asked for what comes after %s, want %s", got, want)
-		}
+		expect.Equal(t, <-asked, want, "asked for what comes after")
 	}
 	cancel()
 	expect.NoError(t, <-ended)
@@ -221,9 +217,7 @@ func TestFromStart(t *testing.T) {
 	go func() {
 		ended <- Listen(ctx, ListenConfig{API: api, FromStart: true, Out: Printer{Out: out, Notes: out, Color: true}, Now: time.Now, Ready: func() { fmt.Fprintln(out, "ready") }})
 	}()
-	if got := <-asked; got != "start" {
-		t.Errorf("asked for what comes after %s", got)
-	}
+	expect.Equal(t, <-asked, "start", "asked for what comes after")
 	for range 3 { // the line of the event is written in two parts
 		<-out.lines
 	}
@@ -265,9 +259,7 @@ func TestStreams(t *testing.T) {
 	}
 	expect.NoDiff(t, cmp.Diff([]string{"1", "2", "1"}, got), "deliveries")
 	for _, want := range []string{"end", "c1", "c2", "c2", "c2", "c2", "c3"} {
-		if got := <-asked; got != want {
-			t.Errorf("asked for what comes after %s, want %s", got, want)
-		}
+		expect.Equal(t, <-asked, want, "asked for what comes after")
 	}
 	if text := notes.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not answer, will retry") || !strings.HasSuffix(text, "answers again.\n") {
 		t.Errorf("it notes\n%s", text)
@@ -346,9 +338,7 @@ func TestAmount(t *testing.T) {
 		`{}`:              "",
 		`{"invoice":"x"}`: "",
 	} {
-		if got := amount(json.RawMessage(data)); got != want {
-			t.Errorf("%s: %q, want %q", data, got, want)
-		}
+		expect.Equal(t, amount(json.RawMessage(data)), want, "%s:", data)
 	}
 }
 
@@ -374,9 +364,7 @@ func TestRedeliver(t *testing.T) {
 			To: &webhooks.Endpoint{URL: receiver.URL, Secret: secret}, Out: Printer{Out: io.Discard, Notes: io.Discard}, Now: time.Now})
 	}()
 	for _, want := range []string{"dlv_" + key + "0", "dlv_" + key + "1", "dlv_" + key + "2"} {
-		if got := <-posts; got != want {
-			t.Errorf("posted %s, want %s", got, want)
-		}
+		expect.Equal(t, <-posts, want, "posted")
 	}
 	cancel()
 	expect.NoError(t, <-ended)

@@ -1,10 +1,10 @@
 package dev_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
@@ -18,7 +18,5 @@ func TestPlayer(t *testing.T) {
 			t.Fatalf("the scenarios are %+v", all)
 		}
 	}
-	if _, err := player.Play(t.Context(), "nonsense"); !errors.Is(err, dashboard.ErrNoScenario) {
-		t.Errorf("a scenario that does not exist: %v", err)
-	}
+	expect.Error(t, dashboard.ErrNoScenario, "a scenario that does not exist")(player.Play(t.Context(), "nonsense"))
 }

@@ -133,9 +133,7 @@ func TestProofKey(t *testing.T) {
 	w := newWorld(t)
 	answer := w.visit("of the attacker")
 	answer.Set("state", w.visit(flow).Get("state"))
-	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrRefused) {
-		t.Errorf("the code of another sign-in: %v", err)
-	}
+	expect.Error(t, identity.ErrRefused, "the code of another sign-in")(w.Finish(t.Context(), flow, answer))
 }
 
 // TestProviderDown begins while the provider is down or describes itself wrongly. It is asked again only after a while.
@@ -167,9 +165,7 @@ func TestProviderDown(t *testing.T) {
 		t.Errorf("asked by another scheme: %v", err)
 	}
 	w.remote.Set(identitytest.State{Down: true})
-	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrDown) {
-		t.Errorf("down afterwards: %v", err)
-	}
+	expect.Error(t, identity.ErrDown, "down afterwards")(w.Finish(t.Context(), flow, answer))
 	w.remote.Set(identitytest.State{Described: map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}})
 	if _, err := w.service(identitytest.ClientID, identitytest.ClientSecret).Finish(t.Context(), flow, w.visit(flow)); err != nil {
 		t.Errorf("with the secret in the form: %v", err)
@@ -207,9 +203,7 @@ func TestMaxInFlight(t *testing.T) {
 	for range identity.MaxInFlight {
 		<-begun
 	}
-	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, limits.ErrBusy) {
-		t.Errorf("one more: %v", err)
-	}
+	expect.Error(t, limits.ErrBusy, "one more")(w.Finish(t.Context(), flow, answer))
 	close(end)
 	finished.Wait()
 	w.remote.Set(identitytest.State{})

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // ours are the proxies of the tests.
@@ -128,9 +130,7 @@ func TestSecure(t *testing.T) {
 		for _, line := range test.forwarded {
 			r.Header.Add(Forwarded, line)
 		}
-		if got := (Proxies{ours, test.header}).Secure(r); got != test.want {
-			t.Errorf("%+v: %t", test, got)
-		}
+		expect.Equal(t, (Proxies{ours, test.header}).Secure(r), test.want, "%+v:", test)
 	}
 	r := request("203.0.113.9:1", xForwardedProto)
 	r.TLS = new(tls.ConnectionState)
@@ -143,16 +143,10 @@ func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	r := request("10.0.0.1:1", xForwardedProto, "https")
 	r.Host = "pay.example.com"
-	if got := BaseURL(r); got != "http://pay.example.com" {
-		t.Errorf("a header that was not checked: %s", got)
-	}
-	if got := BaseURL(r.WithContext(WithSecure(r.Context()))); got != "https://pay.example.com" {
-		t.Errorf("by HTTPS: %s", got)
-	}
+	expect.Equal(t, BaseURL(r), "http://pay.example.com", "a header that was not checked:")
+	expect.Equal(t, BaseURL(r.WithContext(WithSecure(r.Context()))), "https://pay.example.com", "by HTTPS:")
 	r.TLS = new(tls.ConnectionState)
-	if got := BaseURL(r); got != "https://pay.example.com" {
-		t.Errorf("by HTTPS to the service: %s", got)
-	}
+	expect.Equal(t, BaseURL(r), "https://pay.example.com", "by HTTPS to the service:")
 }
 
 func TestOtherHeader(t *testing.T) {
@@ -174,9 +168,7 @@ func FuzzClient(f *testing.F) {
 	want := netip.MustParseAddr("198.51.100.1")
 	f.Fuzz(func(t *testing.T, sent string) {
 		r := request("10.0.0.1:1", XForwardedFor, sent, want.String()+", 10.0.0.2")
-		if got := (Proxies{ours, XForwardedFor}).Client(r); got != want {
-			t.Errorf("%q makes the client %s", sent, got)
-		}
+		expect.Equal(t, (Proxies{ours, XForwardedFor}).Client(r), want, "%q makes the client", sent)
 		r = request("10.0.0.1:1", Forwarded, sent+", for="+want.String()+`, for="10.0.0.2"`)
 		got := (Proxies{ours, Forwarded}).Client(r)
 		if open := strings.Contains(sent, `"`); got != want && !open {

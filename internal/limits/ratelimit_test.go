@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // stopped is a clock that tests set.
@@ -42,9 +44,7 @@ func TestEdge(t *testing.T) {
 	if r := b.Take("a"); r.Remaining != 3 {
 		t.Errorf("after an hour %d remain; want a full bucket less one", r.Remaining)
 	}
-	if got := b.Limit().Policy(); got != `"test";q=4;w=8` {
-		t.Errorf("the policy is %s", got)
-	}
+	expect.Equal(t, b.Limit().Policy(), `"test";q=4;w=8`, "the policy is")
 }
 
 // TestClockSetBack sets the clock back by an hour. A client waits no longer than a window.

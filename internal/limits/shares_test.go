@@ -75,9 +75,7 @@ func TestSharesAreBounded(t *testing.T) {
 	wantTaken(t, s, 1, "", claim("a"))
 	s.Give(1, claim("a"))
 	wantTaken(t, s, 1, "") // without a client only the capacity counts
-	if err := s.Take(1, claim("b")); !errors.Is(err, limits.ErrBusy) {
-		t.Errorf("one more is refused with %v", err)
-	}
+	expect.Error(t, limits.ErrBusy, "one more is refused with")(s.Take(1, claim("b")))
 }
 
 // TestSharesOfAnybody takes and gives random amounts for several clients. No client has more than the
@@ -198,9 +196,7 @@ func TestIsShortage(t *testing.T) {
 		{op(syscall.EMFILE), true}, {op(syscall.ENFILE), true}, {op(syscall.ENOBUFS), true}, {op(syscall.ENOMEM), true},
 		{op(syscall.ECONNREFUSED), false}, {op(syscall.ECONNRESET), false}, {op(syscall.EADDRNOTAVAIL), false},
 	} {
-		if got := limits.IsShortage(c.err); got != c.want {
-			t.Errorf("IsShortage(%v) is %t", c.err, got)
-		}
+		expect.Equal(t, limits.IsShortage(c.err), c.want, "IsShortage(%v) is", c.err)
 	}
 	if !limits.SaysShortage("lookup a.example: dial udp 127.0.0.53:53: socket: too many open files") || limits.SaysShortage("no such host") {
 		t.Error("the texts are wrong")

@@ -66,9 +66,7 @@ func TestLeases(t *testing.T) {
 			{next(mailer.Retries, now, now+60), "c1"},
 			{next(mailer.Reminders, wall+10, now), "b2"},
 		} {
-			if c.got != c.want {
-				t.Errorf("lease %d is %s, want %s", i, c.got, c.want)
-			}
+			expect.Equal(t, c.got, c.want, "lease %d is", i)
 		}
 	})
 }
@@ -86,9 +84,7 @@ func TestRemindersFollowTheInvoice(t *testing.T) {
 		}
 		check := func(number int, now int64, want error) {
 			t.Helper()
-			if err := mails.CheckMail(ctx, listed(t, s, "inv_1")[number-1], at(now)); !errors.Is(err, want) {
-				t.Errorf("at %d, mail %d: %v, want %v", now, number, err, want)
-			}
+			expect.Error(t, want, "at %d, mail %d", now, number)(mails.CheckMail(ctx, listed(t, s, "inv_1")[number-1], at(now)))
 		}
 		check(2, 1010, mailer.ErrLater)
 		asked := lease(t, s, 1000, 9)
@@ -159,9 +155,7 @@ func TestSlowMails(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
-	if most != mailer.MaxInFlightOfMerchant {
-		t.Errorf("%d mails of a merchant were in flight, want %d", most, mailer.MaxInFlightOfMerchant)
-	}
+	expect.Equal(t, most, mailer.MaxInFlightOfMerchant, "mails of a merchant were in flight:")
 }
 
 // TestLanes has reminders and retries due without end, which do not answer. A mail that somebody asked for still has a

@@ -88,9 +88,7 @@ func TestMails(t *testing.T) {
 		rowtest.Must(t, mails.EndMail(ctx, ended(again[0], mailer.Sent, 1061, "")))
 		again[1].Error = "450 later"
 		rowtest.Must(t, mails.RetryMail(ctx, again[1], at(5000)))
-		if err := mails.RetryMail(ctx, again[0], at(1)); !errors.Is(err, db.ErrConflict) {
-			t.Errorf("a mail that was sent: %v", err)
-		}
+		expect.Error(t, db.ErrConflict, "a mail that was sent")(mails.RetryMail(ctx, again[0], at(1)))
 		late := lease(1060, 1)
 		if late[0].InvoiceID != last[0].InvoiceID || late[0].Number != last[0].Number {
 			t.Errorf("%+v is leased, want %+v", late, last)
@@ -261,12 +259,8 @@ func TestReminders(t *testing.T) {
 		if err := mails.EndMail(ctx, ended(leased[1], mailer.Sent, 1040, "")); !errors.Is(err, db.ErrConflict) {
 			t.Errorf("a mail was sent after it was stopped: %v", err)
 		}
-		if err := mails.CheckMail(ctx, leased[1], at(1040)); !errors.Is(err, mailer.ErrStopped) {
-			t.Errorf("a mail that is being sent: %v", err)
-		}
-		if err := queue("inv_2", "a", 9000); !errors.Is(err, mailer.ErrStopped) {
-			t.Errorf("a mail to a mailbox that wants none: %v", err)
-		}
+		expect.Error(t, mailer.ErrStopped, "a mail that is being sent")(mails.CheckMail(ctx, leased[1], at(1040)))
+		expect.Error(t, mailer.ErrStopped, "a mail to a mailbox that wants none")(queue("inv_2", "a", 9000))
 		if m, stopped, err := mails.MailByToken(ctx, token); err != nil || !stopped || m.MerchantID != "m" {
 			t.Errorf("%+v, stopped %t, %v", m, stopped, err)
 		}
@@ -276,9 +270,7 @@ func TestReminders(t *testing.T) {
 		failed := slices.IndexFunc(leased, func(m mailer.Mail) bool { return m.InvoiceID == "inv_2" })
 		rowtest.Must(t, mails.EndMail(ctx, ended(leased[failed], mailer.Failed, 9001, "550 no")))
 		wants("inv_2", "1 invoice de stopped", "2 reminder de stopped 5", "3 invoice de failed", "4 reminder de canceled 7")
-		if err := mails.StopMails(ctx, "unknown", true, at(1)); !errors.Is(err, db.ErrNotFound) {
-			t.Errorf("an unknown token: %v", err)
-		}
+		expect.Error(t, db.ErrNotFound, "an unknown token")(mails.StopMails(ctx, "unknown", true, at(1)))
 	})
 }
 
@@ -301,14 +293,10 @@ func TestMailLimits(t *testing.T) {
 		for n := range mailer.MaxOfInvoice { // again and again, each time after a pause
 			rowtest.Must(t, queue("inv_0", "a"))
 			rowtest.Must(t, queue("inv_0", "a"))
-			if got := len(listed(t, s, "inv_0")); got != n+1 {
-				t.Errorf("%d mails were queued, want %d", got, n+1)
-			}
+			expect.Equal(t, len(listed(t, s, "inv_0")), n+1, "mails were queued:")
 			now += int64(mailer.Again / time.Second)
 		}
-		if err := queue("inv_0", "b"); !errors.Is(err, mailer.ErrTooMany) {
-			t.Errorf("an invoice is sent once more: %v", err)
-		}
+		expect.Error(t, mailer.ErrTooMany, "an invoice is sent once more")(queue("inv_0", "b"))
 		sent := map[string]int{}
 		for _, inv := range samples[1:] { // to one mailbox
 			if err := queue(inv.ID, "c"); err == nil {
@@ -345,9 +333,7 @@ func TestMailLimits(t *testing.T) {
 			return err
 		})
 		rowtest.Must(t, queue("inv_4", "f"))
-		if err := queue("inv_4", "g"); !errors.Is(err, mailer.ErrTooMany) {
-			t.Errorf("a merchant sends a mail more than %d: %v", mailer.MaxOfMerchant, err)
-		}
+		expect.Error(t, mailer.ErrTooMany, "a merchant sends a mail more than %d", mailer.MaxOfMerchant)(queue("inv_4", "g"))
 		if err := mails.CheckMail(ctx, reminder, invoice.Unix(now)); !errors.Is(err, mailer.ErrTooMany) {
 			t.Errorf("a reminder of a merchant with %d mails of today: %v", mailer.MaxOfMerchant, err)
 		}

@@ -103,9 +103,7 @@ func TestSendRefusesAnUnencryptedServer(t *testing.T) {
 		t.Error("a mail was sent to a stranger")
 	}
 	for _, s := range []*smtpServer{plain, stranger} {
-		if got := s.all(); len(got) != 0 {
-			t.Errorf("the server took %+v", got)
-		}
+		expect.Len(t, s.all(), 0, "the server took")
 	}
 }
 

@@ -205,9 +205,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s is %v, want %s", name, o[name], want)
 			}
 		}
-		if n := w.counted("quittance_screening_verdicts_total"); n != 1 {
-			t.Errorf("%v verdicts were counted", n)
-		}
+		expect.Equal(t, w.counted("quittance_screening_verdicts_total"), 1, "verdicts were counted:")
 	})
 }
 
@@ -408,9 +406,7 @@ func TestFailingVerdict(t *testing.T) {
 	if _, err := w.round(t.Context()); err == nil {
 		t.Error("the payment got a verdict")
 	}
-	if n := w.counted("quittance_screening_verdicts_total", noAnswer); n != 9 {
-		t.Errorf("%v verdicts", n)
-	}
+	expect.Equal(t, w.counted("quittance_screening_verdicts_total", noAnswer), 9, "verdicts:")
 }
 
 // TestDownHook: a hook that refuses everything is asked once in a pause, and logged once.
@@ -429,9 +425,7 @@ func TestDownHook(t *testing.T) {
 			t.Errorf("the next round follows at once: %v", err)
 		}
 	}
-	if n := w.counted("quittance_screening_failures_total"); n != 24 {
-		t.Errorf("%v calls failed", n)
-	}
+	expect.Equal(t, w.counted("quittance_screening_failures_total"), 24, "calls failed:")
 	status.Store(200)
 	w.rounds(2, 10)
 	if failed, again := strings.Count(log.String(), "hook failed"), strings.Count(log.String(), "answers again"); failed != 1 || again != 1 {
@@ -477,8 +471,6 @@ func TestHookAddresses(t *testing.T) {
 		hook := Hook{URL: target, Secret: secret, Now: time.Now, Client: webhooks.NewClient(webhooks.ClientConfig{
 			Guard: webhooks.NewGuard(webhooks.Loopback()), Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errDialed },
 		})}
-		if _, _, err := hook.ask(t.Context(), ledger.PaymentRow{}); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", target, err, want)
-		}
+		expect.Error(t, want, "%s", target)(hook.ask(t.Context(), ledger.PaymentRow{}))
 	}
 }

@@ -290,9 +290,7 @@ func TestSettle(t *testing.T) {
 			if verified, err := w.Verify(t.Context(), "acme", r); err != nil || !verified.IsValid {
 				t.Errorf("verified again as %+v, %v", verified, err)
 			}
-			if again := w.settle("acme", r); again != first {
-				t.Errorf("settled again as %+v", again)
-			}
+			expect.Equal(t, w.settle("acme", r), first, "settled again as")
 		}
 		w.wantReason("acme", r, x402.NonceUsed)
 		all := w.invoices()
@@ -355,9 +353,7 @@ func TestSettlementIsOfOnePurchase(t *testing.T) {
 		if got := w.settle("acme", r); !got.Success {
 			t.Errorf("the payer's repetition is settled as %+v", got)
 		}
-		if all := w.invoices(); len(all) != 1 {
-			t.Errorf("there are %d invoices", len(all))
-		}
+		expect.Len(t, w.invoices(), 1, "there are … invoices:")
 	})
 }
 
@@ -410,9 +406,7 @@ func TestSettleIsKilled(t *testing.T) {
 			if got := w.settle("acme", r); !got.Success {
 				t.Errorf("killed after %s, it is settled as %+v", step, got)
 			}
-			if all := w.invoices(); len(all) != n+1 {
-				t.Errorf("killed after %s, there are %d invoices", step, len(all))
-			}
+			expect.Len(t, w.invoices(), n+1, "killed after %s, there are … invoices:", step)
 		}
 	})
 }
@@ -441,9 +435,7 @@ func TestSettleOfEarlierRelease(t *testing.T) {
 		if got := w.settle("acme", r); !got.Success {
 			t.Errorf("it is settled as %+v", got)
 		}
-		if all := w.invoices(); len(all) != 1 {
-			t.Errorf("there are %d invoices", len(all))
-		}
+		expect.Len(t, w.invoices(), 1, "there are … invoices:")
 	})
 }
 
@@ -512,12 +504,8 @@ func TestSettleAtOnce(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if successes != x402.MaxAnswers {
-			t.Errorf("%d answers have success, want %d", successes, x402.MaxAnswers)
-		}
-		if all := w.invoices(); len(all) != 1 {
-			t.Errorf("there are %d invoices", len(all))
-		}
+		expect.Equal(t, successes, x402.MaxAnswers, "answers have success:")
+		expect.Len(t, w.invoices(), 1, "there are … invoices:")
 	})
 }
 
@@ -571,9 +559,7 @@ func TestSettleRefused(t *testing.T) {
 			w.refusal = refusal
 			w.wantReason("acme", w.request(""), want)
 		}
-		if all := w.invoices(); len(all) != 1 {
-			t.Errorf("there are %d invoices, want the one with the deposit address", len(all))
-		}
+		expect.Len(t, w.invoices(), 1, "there are … invoices:")
 	})
 }
 
@@ -588,9 +574,7 @@ func TestSettleWhatOthersSubmitted(t *testing.T) {
 		r := w.request("https://api.shop.example/")
 		w.mine(r.Payment.Authorization)
 		w.wantReason("acme", r, x402.NonceUsed)
-		if all := w.invoices(); len(all) != known {
-			t.Errorf("there are %d invoices, want %d", len(all), known)
-		}
+		expect.Len(t, w.invoices(), known, "there are … invoices:")
 	})
 }
 
@@ -688,9 +672,7 @@ func TestPending(t *testing.T) {
 		if got, err := w.Pay(t.Context(), paid, other); err != nil || got.ErrorReason != string(x402.InvalidState) {
 			t.Errorf("another afterwards is %+v, %v", got, err)
 		}
-		if _, err := w.Requirements(t.Context(), paid); !errors.Is(err, x402.ErrNotPayable) {
-			t.Errorf("required afterwards: %v", err)
-		}
+		expect.Error(t, x402.ErrNotPayable, "required afterwards")(w.Requirements(t.Context(), paid))
 		// Another transfer with the same nonce and a smaller value pays nothing.
 		second := w.request("https://api.shop.example/")
 		less := second.Payment.Authorization

@@ -39,21 +39,15 @@ func TestWaiting(t *testing.T) {
 		t.Error("more wait for one invoice than may")
 	}
 	total := MaxWaitingForInvoice + fill(from("203.0.113.1"), "acme")
-	if total != MaxWaiting/4 {
-		t.Errorf("one client waits %d times at one merchant, want %d", total, MaxWaiting/4)
-	}
+	expect.Equal(t, total, MaxWaiting/4, "one client waits … times at one merchant:")
 	for i := range 200 {
 		total += fill(from(fmt.Sprint("198.51.100.", i)), "acme")
 	}
-	if total != MaxWaiting/2 {
-		t.Errorf("the payers of one merchant wait %d times, want %d", total, MaxWaiting/2)
-	}
+	expect.Equal(t, total, MaxWaiting/2, "the payers of one merchant wait … times:")
 	for i := range 200 {
 		total += fill(from(fmt.Sprint("192.0.2.", i)), fmt.Sprint("merchant", i))
 	}
-	if total != MaxWaiting {
-		t.Errorf("all together wait %d times, want %d", total, MaxWaiting)
-	}
+	expect.Equal(t, total, MaxWaiting, "all together wait … times:")
 	w.Give(1, one...)
 	if err := w.Take(1, waitingFor(from("192.0.2.250"), ledger.Authorization{InvoiceID: "inv_x", MerchantID: "new"})...); err != nil {
 		t.Errorf("what was left is not free again: %v", err)

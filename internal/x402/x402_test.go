@@ -62,12 +62,8 @@ func TestParseSignatureHeader(t *testing.T) {
 	t.Parallel()
 	p, err := x402.ParseSignatureHeader(header(payload))
 	expect.OK(t, err)
-	if p.Resource != "https://api.example.com/premium-data" {
-		t.Errorf("the resource is %q", p.Resource)
-	}
-	if p.Accepted != requirements() {
-		t.Errorf("it accepts %+v", p.Accepted)
-	}
+	expect.Equal(t, p.Resource, "https://api.example.com/premium-data", "the resource is")
+	expect.Equal(t, p.Accepted, requirements(), "it accepts")
 	a := p.Authorization
 	if a.From != chain.MustAddress("0x857b06519E91e3A54538791bDbb0E22373e36b66") || a.To != p.Accepted.PayTo || a.Value != invoice.NewAmount(10000) ||
 		a.ValidAfter.Unix() != 1740672089 || a.ValidBefore.Unix() != 1740672154 || len(a.Signature) != 65 ||
@@ -179,9 +175,7 @@ func TestEveryRefusalHasAReason(t *testing.T) {
 		}
 	}
 	for _, refusal := range []invoice.Refusal{invoice.RefusedBudget, invoice.RefusedGas} {
-		if got := x402.ReasonOf(refusal); got != x402.UnexpectedError {
-			t.Errorf("%s is %s", refusal, got)
-		}
+		expect.Equal(t, x402.ReasonOf(refusal), x402.UnexpectedError, "%s is", refusal)
 	}
 }
 

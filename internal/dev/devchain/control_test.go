@@ -45,9 +45,7 @@ func TestReorg(t *testing.T) {
 		if _, err := c.client.TransactionReceipt(t.Context(), tx); !errors.Is(err, ethereum.NotFound) {
 			t.Errorf("drop %t: the transaction's receipt is still there: %v", drop, err)
 		}
-		if got, want := c.head().Number.Uint64(), was.BlockNumber.Uint64()+1; got != want {
-			t.Errorf("drop %t: the head is %d, want %d", drop, got, want)
-		}
+		expect.Equal(t, c.head().Number.Uint64(), was.BlockNumber.Uint64()+1, "drop %t: the head is", drop)
 		seal(t, c)
 		is, err := c.client.TransactionReceipt(t.Context(), tx)
 		switch {
@@ -65,9 +63,7 @@ func TestRefuse(t *testing.T) {
 	http, ws := c.RPCURL(), c.WSURL()
 	connected := dial(t, ws)
 	expect.OK(t, c.Refuse(500*time.Millisecond))
-	if err := c.Refuse(time.Second); !errors.Is(err, ErrRefusing) {
-		t.Errorf("a second call returned %v", err)
-	}
+	expect.Error(t, ErrRefusing, "a second call returned")(c.Refuse(time.Second))
 	if _, err := connected.BlockNumber(t.Context()); err == nil {
 		t.Error("an old connection still works")
 	}

@@ -69,12 +69,8 @@ func succeed(t *testing.T, c *Chain, hash common.Hash, err error) *types.Receipt
 
 func TestGenesisAndDeployment(t *testing.T) {
 	c := start(t, Config{})
-	if got := balance(t, c, Address(c.Keys.Payer)); got != payerTokens {
-		t.Errorf("payer begins with %d minor units, want %d", got, payerTokens)
-	}
-	if got := balance(t, c, Address(c.Keys.Merchant)); got != 0 {
-		t.Errorf("merchant begins with %d minor units, want 0", got)
-	}
+	expect.Equal(t, balance(t, c, Address(c.Keys.Payer)), payerTokens, "payer begins with … minor units:")
+	expect.Equal(t, balance(t, c, Address(c.Keys.Merchant)), 0, "merchant begins with … minor units:")
 	for _, key := range c.Keys.all() {
 		ether, err := c.Client().BalanceAt(t.Context(), Address(key), nil)
 		expect.OK(t, err)
@@ -168,9 +164,7 @@ func TestPayments(t *testing.T) {
 	})
 	succeed(t, c, hash, err)
 
-	if got := balance(t, c, merchant); got != 5+7+7+11 {
-		t.Errorf("merchant has %d minor units, want %d", got, 5+7+7+11)
-	}
+	expect.Equal(t, balance(t, c, merchant), 5+7+7+11, "merchant has … minor units:")
 }
 
 func TestSendFromManyGoroutines(t *testing.T) {
@@ -195,9 +189,7 @@ func TestSendFromManyGoroutines(t *testing.T) {
 		})
 	}
 	expect.OK(t, group.Wait())
-	if got := balance(t, c, Address(c.Keys.Merchant)); got != senders*each {
-		t.Errorf("merchant has %d minor units, want %d", got, senders*each)
-	}
+	expect.Equal(t, balance(t, c, Address(c.Keys.Merchant)), senders*each, "merchant has … minor units:")
 }
 
 func TestMinedEndsWithItsContext(t *testing.T) {

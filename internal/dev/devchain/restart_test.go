@@ -50,9 +50,7 @@ func TestRestartKeepsTheWorld(t *testing.T) {
 	if _, err := second.Mined(t.Context(), hash); err != nil {
 		t.Error(err)
 	}
-	if got := balance(t, second, Address(second.Keys.Merchant)); got != 5 {
-		t.Errorf("merchant has %d minor units, want 5", got)
-	}
+	expect.Equal(t, balance(t, second, Address(second.Keys.Merchant)), 5, "merchant has … minor units:")
 }
 
 func TestStartRefuses(t *testing.T) {
@@ -100,9 +98,7 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	start(t, Config{DataDir: folder})
 	info, err := os.Stat(filepath.Join(folder, keysFile))
 	expect.OK(t, err)
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("keys have mode %o, want 600", info.Mode().Perm())
-	}
+	expect.Equal(t, info.Mode().Perm(), 0o600, "keys have mode")
 }
 
 // TestStartAfterAnInterruptedFirstStart corrupts a database as a kill can while LevelDB creates it. An incomplete chain is

@@ -84,9 +84,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("a filter reports %v again, want an empty list", got)
 		}
 	}
-	if got := ask[[]change](t, c, "eth_getFilterLogs", later); len(got) != 1 {
-		t.Errorf("the filter finds %v, want one log", got)
-	}
+	expect.Len(t, ask[[]change](t, c, "eth_getFilterLogs", later), 1, "the filter finds")
 	refused(t, c, "filter not found", "eth_getFilterLogs", blocks)
 	if !ask[bool](t, c, "eth_uninstallFilter", logs) || ask[bool](t, c, "eth_uninstallFilter", logs) {
 		t.Error("a filter was not removed once")
@@ -138,9 +136,7 @@ func TestSubscriptions(t *testing.T) {
 	expect.OK(t, err)
 	defer ofPending.Unsubscribe()
 	tx := transfer(t, c, 5)
-	if got := <-pending; got != tx {
-		t.Errorf("transaction %s is reported, want %s", got, tx)
-	}
+	expect.Equal(t, <-pending, tx, "transaction … is reported:")
 	seal(t, c)
 	expect.OK(t, c.Reorg(t.Context(), 1, false))
 	for _, removed := range []bool{false, true} {
@@ -184,9 +180,7 @@ func TestPortKeepsPagesOut(t *testing.T) {
 		}
 		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 		expect.OK(t, err)
-		if answer.StatusCode != test.want {
-			t.Errorf("%+v: the status is %d", test, answer.StatusCode)
-		}
+		expect.Equal(t, answer.StatusCode, test.want, "%+v: the status is", test)
 		expect.NoError(t, answer.Body.Close())
 	}
 }
@@ -209,9 +203,7 @@ func TestPendingBlock(t *testing.T) {
 	}
 	payer := Address(c.Keys.Payer)
 	for tag, want := range map[string]string{"pending": "0x1", "latest": "0x0"} {
-		if got := ask[string](t, c, "eth_getTransactionCount", payer, tag); got != want {
-			t.Errorf("the %s nonce is %s, want %s", tag, got, want)
-		}
+		expect.Equal(t, ask[string](t, c, "eth_getTransactionCount", payer, tag), want, "the %s nonce is", tag)
 	}
 	waiting := ask[map[string]any](t, c, "eth_getTransactionByHash", tx)
 	if number, there := waiting["blockNumber"]; !there || number != nil || waiting["from"] != strings.ToLower(payer.Hex()) {
@@ -313,9 +305,7 @@ func TestCallFees(t *testing.T) {
 		} else {
 			got = fmt.Sprintf("price %s, cap %s, tip %s, gas %d", msg.GasPrice, msg.GasFeeCap, msg.GasTipCap, msg.GasLimit)
 		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		expect.Equal(t, got, want, "%s:", text)
 	}
 }
 
@@ -354,9 +344,7 @@ func TestReceiptsAreNotAheadOfTheHead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := nonce(); n != before+1 {
-			t.Errorf("after the transaction with nonce %d the next nonce is %d", before, n)
-		}
+		expect.Equal(t, nonce(), before+1, "after the transaction with nonce %d the next nonce is", before)
 		expect.OK(t, <-sealed)
 	}
 }

@@ -24,13 +24,9 @@ func TestSealAt(t *testing.T) {
 		t.Error("SealAt accepted the parent's own time")
 	}
 	expect.OK(t, c.SealAt(t.Context(), now.Add(time.Hour)))
-	if got, want := c.head().Time, uint64(now.Add(time.Hour).Unix()); got != want {
-		t.Errorf("block is dated %d, want %d", got, want)
-	}
+	expect.Equal(t, c.head().Time, uint64(now.Add(time.Hour).Unix()), "block is dated")
 	seal(t, c)
-	if got, want := c.head().Time, uint64(now.Add(time.Hour).Unix())+1; got != want {
-		t.Errorf("block after it is dated %d, want %d", got, want)
-	}
+	expect.Equal(t, c.head().Time, uint64(now.Add(time.Hour).Unix())+1, "block after it is dated")
 }
 
 // tick runs one tick of the periodic sealer, and returns the number of added blocks.
@@ -64,9 +60,7 @@ func TestPeriodicSealingWaitsForTheClock(t *testing.T) {
 		{0, 0}, {999 * time.Millisecond, 0}, {time.Millisecond, 1}, {0, 0}, {5 * time.Second, 1}, {0, 0},
 	} {
 		now = now.Add(step.advance)
-		if got := tick(t, c); got != step.blocks {
-			t.Errorf("after %s: sealed %d blocks, want %d", step.advance, got, step.blocks)
-		}
+		expect.Equal(t, tick(t, c), step.blocks, "after %s: sealed … blocks:", step.advance)
 	}
 }
 
@@ -133,9 +127,7 @@ func TestFork(t *testing.T) {
 	other, err := c.Sign(c.Keys.Payer, nonce, c.Token, contracts.NewTestUSDC().PackTransfer(merchant, big.NewInt(3)))
 	expect.OK(t, err)
 	expect.OK(t, c.Fork(ctx, 2, nil, []*types.Transaction{other}, nil))
-	if got := balance(t, c, merchant); got != 3 {
-		t.Errorf("merchant has %d minor units after the fork, want 3", got)
-	}
+	expect.Equal(t, balance(t, c, merchant), 3, "merchant has … minor units after the fork:")
 	if _, err := c.Client().TransactionReceipt(ctx, replaced); err == nil {
 		t.Error("the replaced transfer still has a receipt")
 	}
@@ -145,9 +137,7 @@ func TestFork(t *testing.T) {
 		t.Errorf("the other transfer is in block %s, want the fork's second", receipt.BlockNumber)
 	}
 	seal(t, c)
-	if got := balance(t, c, merchant); got != 3 {
-		t.Errorf("merchant has %d minor units after another block, want 3", got)
-	}
+	expect.Equal(t, balance(t, c, merchant), 3, "merchant has … minor units after another block:")
 }
 
 func TestForkGivesTransactionsBackToThePool(t *testing.T) {
@@ -163,9 +153,7 @@ func TestForkGivesTransactionsBackToThePool(t *testing.T) {
 				want = 0
 			}
 			seal(t, c)
-			if got := balance(t, c, Address(c.Keys.Merchant)); got != want {
-				t.Errorf("merchant has %d minor units, want %d", got, want)
-			}
+			expect.Equal(t, balance(t, c, Address(c.Keys.Merchant)), want, "merchant has … minor units:")
 		})
 	}
 }
@@ -199,8 +187,6 @@ func TestFinalityTags(t *testing.T) {
 	for _, tag := range []rpc.BlockNumber{rpc.SafeBlockNumber, rpc.FinalizedBlockNumber} {
 		header, err := c.Client().HeaderByNumber(t.Context(), big.NewInt(int64(tag)))
 		expect.OK(t, err)
-		if got, want := header.Number.Uint64(), c.head().Number.Uint64()-FinalityDepth; got != want {
-			t.Errorf("%s is block %d, want %d", tag, got, want)
-		}
+		expect.Equal(t, header.Number.Uint64(), c.head().Number.Uint64()-FinalityDepth, "%s is block", tag)
 	}
 }

@@ -56,9 +56,7 @@ func TestSeededDatabaseIsConsistent(t *testing.T) {
 	const n = 4_000
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		m := maker(t, config(n))
-		if got := load(t, s, m); got != n {
-			t.Errorf("%d invoices were reported, want %d", got, n)
-		}
+		expect.Equal(t, load(t, s, m), n, "invoices were reported:")
 		statuses := make(map[invoice.Status]int)
 		exceptions := make(map[invoice.Exception]int)
 		owners := make(map[string]int)
@@ -70,9 +68,7 @@ func TestSeededDatabaseIsConsistent(t *testing.T) {
 			}
 			checkInvoices(t, s, page)
 		})
-		if listed != n {
-			t.Errorf("%d invoices are listed, want %d", listed, n)
-		}
+		expect.Equal(t, listed, n, "invoices are listed:")
 		if largest := owners[seed.Merchant(0)]; largest < n*19/100 || largest > n*21/100 {
 			t.Errorf("the largest merchant has %d of %d invoices", largest, n)
 		}
@@ -216,9 +212,7 @@ func TestInterruptedLoad(t *testing.T) {
 	if !errors.Is(err, interrupted) {
 		t.Errorf("%v, want that it was interrupted", err)
 	}
-	if got := load(t, s, m); got != m.Invoices {
-		t.Errorf("a second load writes %d invoices, want %d", got, m.Invoices)
-	}
+	expect.Equal(t, load(t, s, m), m.Invoices, "a second load writes … invoices:")
 }
 
 // TestLoadDoesNotWaitForServices checks that a load gives up when another connection uses a table.

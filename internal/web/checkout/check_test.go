@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // tx is the transaction that the tests check.
@@ -241,9 +242,7 @@ func TestSlowLookup(t *testing.T) {
 			if words := check().words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "looks again by itself") {
 				t.Errorf("the page says %q", words)
 			}
-			if took := time.Since(begun); took != AnswerWithin {
-				t.Errorf("the answer took %v", took)
-			}
+			expect.Equal(t, time.Since(begun), AnswerWithin, "the answer took")
 		}
 		close(n.hang)
 		synctest.Wait()
@@ -252,9 +251,7 @@ func TestSlowLookup(t *testing.T) {
 		}
 		w.now += int64(keepLookups/time.Second) - 1
 		check()
-		if n.asked != 1 {
-			t.Errorf("the nodes were asked %d times", n.asked)
-		}
+		expect.Equal(t, n.asked, 1, "the nodes were asked … times:")
 		w.now++
 		if check(); n.asked != 2 {
 			t.Errorf("a lookup of a while ago is not repeated: %d", n.asked)
@@ -289,9 +286,7 @@ func TestInvalidHashes(t *testing.T) {
 		if answer.Code != http.StatusBadRequest || !strings.Contains(page.words(), want) {
 			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.words())
 		}
-		if n := len(page.named("script")); n != 2 {
-			t.Errorf("%.40q: the page has %d scripts", typed, n)
-		}
+		expect.Equal(t, len(page.named("script")), 2, "%.40q: the page has … scripts:", typed)
 	}
 }
 
@@ -357,18 +352,14 @@ func TestLookupsInFlightAreShared(t *testing.T) {
 		}
 		return taken
 	}
-	if got := fill("acme", "203.0.113.7:1"); got != MaxLookups/4 {
-		t.Errorf("one client has %d lookups in flight, want %d", got, MaxLookups/4)
-	}
+	expect.Equal(t, fill("acme", "203.0.113.7:1"), MaxLookups/4, "one client has … lookups in flight:")
 	if fill("acme", hosts(50)...); len(begun) != MaxLookups/2 {
 		t.Errorf("one merchant's payers have %d lookups in flight, want %d", len(begun), MaxLookups/2)
 	}
 	for m := range 20 {
 		fill(fmt.Sprint("merchant", m), "192.0.2.1:1", fmt.Sprintf("192.0.2.%d:1", m+2))
 	}
-	if len(begun) != MaxLookups {
-		t.Errorf("all have %d lookups in flight, want %d", len(begun), MaxLookups)
-	}
+	expect.Len(t, begun, MaxLookups, "all have … lookups in flight:")
 	close(n.hang)
 	for _, lookup := range begun {
 		<-lookup.done
@@ -396,9 +387,7 @@ func TestLookupsAreLimited(t *testing.T) {
 		t.Errorf("what is stored answers %d beyond the limit, and the nodes were asked %d times", got, n.asked)
 	}
 	w.now += 60
-	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusOK {
-		t.Errorf("a minute later the status is %d", got)
-	}
+	expect.Equal(t, ask("203.0.113.8:99", testHash(99)), http.StatusOK, "a minute later the status is")
 }
 
 func TestBrokenReadsOfACheck(t *testing.T) {
@@ -407,7 +396,5 @@ func TestBrokenReadsOfACheck(t *testing.T) {
 	if got := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String()).Code; got != http.StatusInternalServerError {
 		t.Errorf("status %d, want 500", got)
 	}
-	if got := w.ask(http.MethodGet, "/checkout/inv_none/check?tx="+tx.String()).Code; got != http.StatusNotFound {
-		t.Errorf("status %d, want 404", got)
-	}
+	expect.Equal(t, w.ask(http.MethodGet, "/checkout/inv_none/check?tx="+tx.String()).Code, http.StatusNotFound, "status")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // claims is a fake that returns one error, and records the claims.
@@ -75,14 +76,10 @@ func TestClaimedPaymentsAreNotOffered(t *testing.T) {
 	p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 	p.InvoiceID = "inv_secret"
 	w.others = []invoice.Payment{p}
-	if n := len(posts(w.check(t, tx.String()))); n != 0 {
-		t.Errorf("%d forms claim a payment of another invoice", n)
-	}
+	expect.Equal(t, len(posts(w.check(t, tx.String()))), 0, "forms claim a payment of another invoice:")
 	w = claimable()
 	w.invoice.Status = invoice.Void
-	if n := len(posts(w.check(t, tx.String()))); n != 0 {
-		t.Errorf("%d forms claim a payment for an invoice that is void", n)
-	}
+	expect.Equal(t, len(posts(w.check(t, tx.String()))), 0, "forms claim a payment for an invoice that is void:")
 }
 
 func TestClaim(t *testing.T) {
@@ -118,32 +115,24 @@ func TestCrossOriginClaimsAreRejected(t *testing.T) {
 	w := claimable()
 	good := url.Values{"tx": {tx.String()}}
 	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"}} {
-		if got := w.claim(w.handler(), good, foreign...).Code; got != http.StatusForbidden {
-			t.Errorf("%v: status %d", foreign, got)
-		}
+		expect.Equal(t, w.claim(w.handler(), good, foreign...).Code, http.StatusForbidden, "%v: status", foreign)
 	}
 	for name, form := range map[string]url.Values{
 		"no transaction": {}, "no hash": {"tx": {"0x12"}}, "too long": {"tx": {tx.String()}, "signature": {strings.Repeat("a", MaxClaimForm)}},
 	} {
-		if got := w.claim(w.handler(), form).Code; got != http.StatusBadRequest {
-			t.Errorf("%s: status %d", name, got)
-		}
+		expect.Equal(t, w.claim(w.handler(), form).Code, http.StatusBadRequest, "%s: status", name)
 	}
 	if got := w.ask(http.MethodGet, "/checkout/"+testID+"/claim"); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
 		t.Errorf("GET answers %d", got.Code)
 	}
-	if len(w.claims.made) != 0 {
-		t.Errorf("%d claims were made", len(w.claims.made))
-	}
+	expect.Len(t, w.claims.made, 0, "claims were made:")
 	h := w.handler()
 	for i := range ClaimsOfInvoice + 1 {
 		want := http.StatusSeeOther
 		if i == ClaimsOfInvoice {
 			want = http.StatusTooManyRequests
 		}
-		if got := w.claim(h, good).Code; got != want {
-			t.Errorf("claim %d answers %d, want %d", i, got, want)
-		}
+		expect.Equal(t, w.claim(h, good).Code, want, "claim %d answers", i)
 	}
 }
 
@@ -185,23 +174,17 @@ func TestReportTransaction(t *testing.T) {
 		"no hash":      {url.Values{"tx": {"0x12"}}, nil, http.StatusBadRequest},
 		"nothing":      {nil, nil, http.StatusBadRequest},
 	} {
-		if got := report(test.form, test.header...).Code; got != test.status {
-			t.Errorf("%s: status %d", name, got)
-		}
+		expect.Equal(t, report(test.form, test.header...).Code, test.status, "%s: status", name)
 	}
 	kept.err = errors.New("full")
-	if got := report(good).Code; got != http.StatusInternalServerError {
-		t.Errorf("not kept: status %d", got)
-	}
+	expect.Equal(t, report(good).Code, http.StatusInternalServerError, "not kept: status")
 	kept.err = nil
 	for i := 2; i < ReportsOfInvoice+1; i++ {
 		want := http.StatusNoContent
 		if i == ReportsOfInvoice {
 			want = http.StatusTooManyRequests
 		}
-		if got := report(good).Code; got != want {
-			t.Errorf("report %d answers %d, want %d", i, got, want)
-		}
+		expect.Equal(t, report(good).Code, want, "report %d answers", i)
 	}
 	w.invoice.Status = invoice.Drafted
 	if got := postForm(w.handler(), "192.0.2.1:1234", "/checkout/"+testID+"/sent", good).Code; got != http.StatusNotFound {
@@ -263,7 +246,5 @@ func TestClaimOfUnrecordedPayment(t *testing.T) {
 	}
 	next := httptest.NewRequestWithContext(t.Context(), http.MethodGet, answer.Header().Get("Location"), http.NoBody)
 	h.ServeHTTP(httptest.NewRecorder(), next)
-	if len(w.reported) != 1 {
-		t.Errorf("reported %q", w.reported)
-	}
+	expect.Len(t, w.reported, 1, "reported")
 }

@@ -38,9 +38,7 @@ func TestNetworksOfClients(t *testing.T) {
 		for _, n := range networksOf(from(address)) {
 			got += fmt.Sprint(n.prefix, n.weight, " ")
 		}
-		if got != want {
-			t.Errorf("a client at %s counts as %q, want %q", address, got, want)
-		}
+		expect.Equal(t, got, want, "a client at %s counts as", address)
 	}
 }
 
@@ -98,9 +96,7 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 	for i := range 20 {
 		used += spend(&l, q, "acme", fmt.Sprint("lnk_", i), home()...)
 	}
-	if used != InvoicesOfClient*SiteWeight {
-		t.Errorf("a home connection makes %d invoices a minute, want %d", used, InvoicesOfClient*SiteWeight)
-	}
+	expect.Equal(t, used, InvoicesOfClient*SiteWeight, "a home connection makes … invoices a minute:")
 	at("acme", "lnk_1", "203.0.113.1:1", true)
 	at("globex", "lnk_99", "203.0.113.1:1", true)
 	at("globex", "lnk_99", "[2001:db8:1:ff00::1]:1", false) // the site has used up its own
@@ -166,18 +162,14 @@ func TestSlots(t *testing.T) {
 		p.leave(fmt.Sprintf("inv_%d", i), nil, nil)
 	}
 	for i, slot := range p.slots {
-		if len(slot) != 5 {
-			t.Errorf("slot %d has %d pages, want 5", i, len(slot))
-		}
+		expect.Len(t, slot, 5, "slot %d has … pages:", i)
 		for index, page := range slot {
 			if page.slot != i || page.index != index || p.pages[page.id] != page {
 				t.Errorf("page %s of slot %d, index %d says %d, %d", page.id, i, index, page.slot, page.index)
 			}
 		}
 	}
-	if len(p.pages) != 5*slotsOfRound {
-		t.Errorf("%d pages are open", len(p.pages))
-	}
+	expect.Equal(t, len(p.pages), 5*slotsOfRound, "pages are open:")
 }
 
 // In a slot, rereadBatch pages are read, and in addition the pages with news.
@@ -193,9 +185,7 @@ func TestRereadsAreBounded(t *testing.T) {
 			t.Errorf("page %d is %s", taken, page.id)
 		}
 	}
-	if taken != rereadBatch+1 {
-		t.Errorf("%d pages were read in a slot", taken)
-	}
+	expect.Equal(t, taken, rereadBatch+1, "pages were read in a slot:")
 	p.rounds.rereads = rereadBatch
 	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
 		taken++
@@ -248,9 +238,7 @@ func TestCursorIsShared(t *testing.T) {
 		for range 3 {
 			have()
 		}
-		if r.reads != 1 {
-			t.Errorf("three polls read it %d times", r.reads)
-		}
+		expect.Equal(t, r.reads, 1, "three polls read it … times:")
 		r.cursor.Indexed.Number++
 		r.payments = []invoice.Payment{payment(4_900_123, r.cursor.Indexed.Number, defaultNow, invoice.Pending)}
 		if got := have(); got != 1 || r.reads != 2 {
@@ -258,9 +246,7 @@ func TestCursorIsShared(t *testing.T) {
 		}
 		clock.Sleep(t.Context(), cursorAge, nil)
 		have()
-		if r.reads != 3 {
-			t.Errorf("a second later it was read %d times", r.reads)
-		}
+		expect.Equal(t, r.reads, 3, "a second later it was read … times:")
 	})
 }
 
@@ -286,9 +272,7 @@ func TestIsBlind(t *testing.T) {
 		"this machine's clock is an hour ahead":  {time.Hour, time.Second, false, false, false},
 	} {
 		f := following{Progress: Progress{Synced: ago(test.synced), CatchingUp: test.catchingUp}, indexed: invoice.Header{Time: ago(test.block)}, halted: test.halted}
-		if got := f.isBlind(now); got != test.want {
-			t.Errorf("%s: blind is %t, want %t", name, got, test.want)
-		}
+		expect.Equal(t, f.isBlind(now), test.want, "%s: blind is", name)
 	}
 	if !(following{}).isBlind(now) {
 		t.Error("a chain that was never read is not blind")

@@ -152,9 +152,7 @@ func TestLinkPage(t *testing.T) {
 		header.Get("Set-Cookie") != "" || header.Get("X-Robots-Tag") != "noindex" {
 		t.Errorf("its headers are %v", header)
 	}
-	if len(f.paid) != 0 {
-		t.Errorf("GET has made %v", f.paid)
-	}
+	expect.Len(t, f.paid, 0, "GET has made")
 	again := parsePage(t, askLink(h, cafeLink, nil).Body.String())
 	if visitOf(t, page) == visitOf(t, again) {
 		t.Error("two openings are one visit")
@@ -194,20 +192,14 @@ func TestLinkRefuses(t *testing.T) {
 	h := f.handler(new(bytes.Buffer))
 	form := url.Values{"visit": {"v"}}
 	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}} {
-		if got := askLink(h, cafeLink, form, foreign...).Code; got != http.StatusForbidden {
-			t.Errorf("%v: status %d", foreign, got)
-		}
+		expect.Equal(t, askLink(h, cafeLink, form, foreign...).Code, http.StatusForbidden, "%v: status", foreign)
 	}
 	for name, bad := range map[string]url.Values{
 		"no visit": {}, "a bad visit": {"visit": {"\x00"}}, "a long visit": {"visit": {strings.Repeat("a", MaxID+1)}}, "too long": {"visit": {strings.Repeat("a", MaxClaimForm)}},
 	} {
-		if got := askLink(h, cafeLink, bad).Code; got != http.StatusBadRequest {
-			t.Errorf("%s: status %d", name, got)
-		}
+		expect.Equal(t, askLink(h, cafeLink, bad).Code, http.StatusBadRequest, "%s: status", name)
 	}
-	if len(f.paid) != 0 {
-		t.Errorf("they have made %v", f.paid)
-	}
+	expect.Len(t, f.paid, 0, "they have made")
 	for _, c := range []struct {
 		err    error
 		status int
@@ -259,9 +251,7 @@ func TestFreeAmount(t *testing.T) {
 			t.Errorf("%q: %d %s", typed, got.Code, got.Body)
 		}
 	}
-	if len(f.paid) != 0 {
-		t.Errorf("they have made %v", f.paid)
-	}
+	expect.Len(t, f.paid, 0, "they have made")
 }
 
 // TestLinkLimits reaches each limit with as many clients as necessary.
@@ -285,9 +275,7 @@ func TestLinkLimits(t *testing.T) {
 			t.Fatalf("status %d", got)
 		}
 	}
-	if got := press(h, "192.0.2.99").Code; got != http.StatusTooManyRequests {
-		t.Errorf("beyond the link's limit: %d", got)
-	}
+	expect.Equal(t, press(h, "192.0.2.99").Code, http.StatusTooManyRequests, "beyond the link's limit:")
 	for n := InvoicesOfLink; n < AllLinkInvoices/2; n++ {
 		f.link.ID = fmt.Sprintf("lnk_%d", 2+n/InvoicesOfLink)
 		if got := press(h, fmt.Sprintf("198.51.100.%d", n)).Code; got != http.StatusSeeOther {
@@ -295,13 +283,9 @@ func TestLinkLimits(t *testing.T) {
 		}
 	}
 	f.link.ID = "lnk_99"
-	if got := press(h, "192.0.2.100").Code; got != http.StatusTooManyRequests {
-		t.Errorf("beyond the share of the merchant: %d", got)
-	}
+	expect.Equal(t, press(h, "192.0.2.100").Code, http.StatusTooManyRequests, "beyond the share of the merchant:")
 	f.now += 60
-	if got := press(h, "192.0.2.1").Code; got != http.StatusSeeOther {
-		t.Errorf("a minute later: %d", got)
-	}
+	expect.Equal(t, press(h, "192.0.2.1").Code, http.StatusSeeOther, "a minute later:")
 }
 
 // TestLinkLimitPerHour sends as many requests of one client as are allowed in a minute. They cannot take all transfer
@@ -331,9 +315,7 @@ func TestLinkLimitPerHour(t *testing.T) {
 	if n := len(f.paid) - made; n < 2*InvoicesOfClientPerHour || made+n > invoice.MaxSuffix/2 {
 		t.Errorf("in two hours one client makes %d and %d invoices", made, n)
 	}
-	if got := press("192.0.2.2"); got != http.StatusSeeOther {
-		t.Errorf("another client: status %d", got)
-	}
+	expect.Equal(t, press("192.0.2.2"), http.StatusSeeOther, "another client: status")
 }
 
 func TestLinkCode(t *testing.T) {
@@ -346,9 +328,7 @@ func TestLinkCode(t *testing.T) {
 	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != "image/svg+xml" || !strings.Contains(got.Body.String(), want.Path) {
 		t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
 	}
-	if got := askLink(h, "corner-cafe/tea/qr", nil).Code; got != http.StatusNotFound {
-		t.Errorf("of an unknown link: %d", got)
-	}
+	expect.Equal(t, askLink(h, "corner-cafe/tea/qr", nil).Code, http.StatusNotFound, "of an unknown link:")
 	f.public = ""
 	if want, err = webpage.NewQRCode("http://pay.example/pay/corner-cafe/espresso"); err != nil {
 		t.Fatal(err)
@@ -356,9 +336,7 @@ func TestLinkCode(t *testing.T) {
 	if got := askLink(f.handler(new(bytes.Buffer)), cafeLink+"/qr", nil); !strings.Contains(got.Body.String(), want.Path) {
 		t.Error("without a public URL it is not that of the request")
 	}
-	if got := askLink(h, cafeLink+"/logo", nil).Code; got != http.StatusNotFound {
-		t.Errorf("the logo of a merchant without one: %d", got)
-	}
+	expect.Equal(t, askLink(h, cafeLink+"/logo", nil).Code, http.StatusNotFound, "the logo of a merchant without one:")
 	f.profile.Logo = &invoice.Logo{SHA256: "aa", Width: 30, Height: 20}
 	h = f.handler(new(bytes.Buffer))
 	if got := askLink(h, cafeLink+"/logo", nil); got.Code != http.StatusOK || got.Body.String() != "png" {
@@ -484,8 +462,6 @@ func TestLinkAgain(t *testing.T) {
 		if len(links) > 0 {
 			got = links[0].attrs["href"]
 		}
-		if got != test.want {
-			t.Errorf("%s: it leads to %q, want %q", test.name, got, test.want)
-		}
+		expect.Equal(t, got, test.want, "%s: it leads to", test.name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/browsertest"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
@@ -218,9 +219,7 @@ func (v visit) holds() {
 		v.t.Errorf("%s: at 320 px, the page scrolls sideways by %v px, and breaks %q", lang, m.Wide, m.Broken)
 	}
 	if v.scene.Prints {
-		if n := v.page.PrintedPages(); n != 1 {
-			v.t.Errorf("%s: it is printed on %d pages", lang, n)
-		}
+		expect.Equal(v.t, v.page.PrintedPages(), 1, "%s: it is printed on … pages:", lang)
 	}
 	if got := v.page.Errors(); len(got) > 0 {
 		v.t.Errorf("%s: the page reports %q", lang, got)

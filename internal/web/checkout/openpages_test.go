@@ -334,9 +334,7 @@ func TestPageOfABlindChain(t *testing.T) {
 		page := w.open()
 		w.pass(BlindAfter)
 		for _, s := range page.take() {
-			if s.State != waiting {
-				w.t.Errorf("within the time the state is %s", s.State)
-			}
+			expect.Equal(w.t, s.State, waiting, "within the time the state is")
 		}
 		w.pass(2*time.Second + observeInterval)
 		page.want(unknown)
@@ -400,9 +398,7 @@ func TestDeletedInvoiceEndsItsStreams(t *testing.T) {
 		w.change(func() { w.invoice.ID = "inv_another" })
 		w.feed.news <- webhooks.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceDelete, Object: testID}}}
 		synctest.Wait()
-		if n := w.page.OpenStreams(); n != 0 {
-			t.Errorf("%d streams are open", n)
-		}
+		expect.Equal(t, w.page.OpenStreams(), 0, "streams are open:")
 	})
 }
 
@@ -440,16 +436,12 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	for i := range StreamsOfClient + 2 { // from this machine, which has no limit per client
 		expect.NoError(t, join(i, "127.0.0.1:1"))
 	}
-	if err := join(60, "127.0.0.1:1"); !errors.Is(err, limits.ErrBusy) {
-		t.Errorf("beyond the limit of all: %v", err)
-	}
+	expect.Error(t, limits.ErrBusy, "beyond the limit of all")(join(60, "127.0.0.1:1"))
 	p.leave("inv_0", streamsFrom(from("203.0.113.7:1")), nil)
 	if err := join(0, "192.0.2.7:1"); err != nil {
 		t.Errorf("after a stream has ended: %v", err)
 	}
-	if got := strings.Join(refused, " "); got != "streams all_streams" {
-		t.Errorf("the refusals are counted as %q", got)
-	}
+	expect.Equal(t, strings.Join(refused, " "), "streams all_streams", "the refusals are counted as")
 }
 
 // TestStreamsOfMerchantsAreShared opens the pages of one merchant from one client network, and then
@@ -480,9 +472,7 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 		return n
 	}
 	total := fill("acme", "203.0.113.7:1")
-	if total != StreamsOfClient {
-		t.Errorf("one client has %d streams, want %d", total, StreamsOfClient)
-	}
+	expect.Equal(t, total, StreamsOfClient, "one client has … streams:")
 	total += fill("acme", hosts(100)...)
 	if total != c.MaxStreams/2 || p.count() != total {
 		t.Errorf("one merchant's pages have %d streams of %d, want %d", total, p.count(), c.MaxStreams/2)
@@ -493,9 +483,7 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	for m := range 100 {
 		fill(fmt.Sprint("merchant", m), hosts(300)...)
 	}
-	if p.count() != c.MaxStreams {
-		t.Errorf("%d streams are open, want %d", p.count(), c.MaxStreams)
-	}
+	expect.Equal(t, p.count(), c.MaxStreams, "streams are open:")
 }
 
 // TestStreamsOfASiteAreLimited opens streams from the networks of one IPv6 site.
@@ -531,9 +519,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 		stop()
 		<-done
 		synctest.Wait()
-		if n := w.page.OpenStreams(); n != 0 {
-			t.Errorf("%d streams are open", n)
-		}
+		expect.Equal(t, w.page.OpenStreams(), 0, "streams are open:")
 		if _, status := w.openAs(testID, "127.0.0.1:9"); status != http.StatusServiceUnavailable {
 			t.Errorf("a stopped service answers %d", status)
 		}
@@ -547,8 +533,6 @@ func TestNoStreamOfAnUnknownInvoice(t *testing.T) {
 				t.Errorf("%s: answered %d", id, status)
 			}
 		}
-		if n := len(w.page.open.pages); n != 0 {
-			t.Errorf("%d pages are kept", n)
-		}
+		expect.Equal(t, len(w.page.open.pages), 0, "pages are kept:")
 	})
 }

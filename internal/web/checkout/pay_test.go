@@ -38,9 +38,7 @@ func TestPageShowsTheAmountDue(t *testing.T) {
 	if got := header.words(); !strings.HasPrefix(got, want) {
 		t.Errorf("the header reads\n%s\nwant\n%s", got, want)
 	}
-	if got, want := page.named("title")[0].words(), "Waiting for your payment: 4.90 USDC to corner-cafe"; got != want {
-		t.Errorf("the title is %q, want %q", got, want)
-	}
+	expect.Equal(t, page.named("title")[0].words(), "Waiting for your payment: 4.90 USDC to corner-cafe", "the title is")
 	if got, want := page.id(t, "time").words(), "Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"; !strings.HasPrefix(got, want) {
 		t.Errorf("the time left is %q, want %q", got, want)
 	}
@@ -121,9 +119,7 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
 		t.Errorf("the wallet link is not %s", link)
 	}
-	if words := page.id(t, "sum").words(); words != "2.90 USDC still due" {
-		t.Errorf("the large amount is %s", words)
-	}
+	expect.Equal(t, page.id(t, "sum").words(), "2.90 USDC still due", "the large amount is")
 	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC of 4.90 USDC has arrived.") {
 		t.Errorf("the status says %s", words)
 	}
@@ -185,9 +181,7 @@ func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 			t.Errorf("network %s has no name", ch.Key)
 		}
 	}
-	if got := networkName(locale.English(), "my-chain", ""); got != "my-chain" {
-		t.Errorf("a network without a name is called %q", got)
-	}
+	expect.Equal(t, networkName(locale.English(), "my-chain", ""), "my-chain", "a network without a name is called")
 }
 
 // TestDepositAddress shows the deposit address of an invoice. Any amount that it receives counts.

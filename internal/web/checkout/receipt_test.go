@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -136,9 +135,7 @@ func TestReceiptOfEveryState(t *testing.T) {
 			refunded := w.invoice.AmountRefunded
 			w.settled()
 			w.invoice.AmountRefunded = refunded
-			if linked := w.page(t).id(t, "receipt").words() != ""; linked != (story.state != "") {
-				t.Errorf("the page links to the receipt: %t", linked)
-			}
+			expect.Equal(t, w.page(t).id(t, "receipt").words() != "", (story.state != ""), "the page links to the receipt:")
 			if story.state == "" {
 				if answer := w.ask(http.MethodGet, "/checkout/"+testID+"/receipt"); answer.Code != http.StatusNotFound || !strings.Contains(answer.Body.String(), "There is no receipt yet") {
 					t.Errorf("status %d: %s", answer.Code, answer.Body)
@@ -159,9 +156,7 @@ func TestReceiptOfEveryState(t *testing.T) {
 			for _, row := range page.named("tfoot")[0].named("tr") {
 				totals = append(totals, row.words())
 			}
-			if !slices.Equal(totals, story.totals) {
-				t.Errorf("the totals are %q, want %q", totals, story.totals)
-			}
+			expect.List(t, totals, story.totals, "the totals are")
 			confirmed := len(w.refunds)
 			for _, p := range w.payments {
 				if p.Status == invoice.Confirmed {
@@ -278,9 +273,7 @@ func (m *mails) Queue(_ context.Context, invoiceID, language, address string) er
 // TestMailForm asks for the receipt by e-mail.
 func TestMailForm(t *testing.T) {
 	w := paidWorld()
-	if n := len(posts(w.receipt(t, ""))); n != 0 {
-		t.Errorf("without a server there are %d forms", n)
-	}
+	expect.Equal(t, len(posts(w.receipt(t, ""))), 0, "without a server there are … forms:")
 	sent := &mails{}
 	w.mails, w.publicURL = sent, "https://pay.example.com"
 	form := posts(w.receipt(t, ""))
@@ -339,9 +332,7 @@ func TestMailsAreLimited(t *testing.T) {
 		asks(fmt.Sprintf("203.0.114.%d:1", i), http.StatusSeeOther)
 	}
 	asks("203.0.115.1:1", http.StatusTooManyRequests)
-	if len(sent.queued) != share {
-		t.Errorf("%d mails were queued, want %d", len(sent.queued), share)
-	}
+	expect.Len(t, sent.queued, share, "mails were queued:")
 }
 
 // TestReceiptMail checks both parts of a mail.
@@ -350,9 +341,7 @@ func TestReceiptMail(t *testing.T) {
 	w.publicURL = "https://pay.example.com"
 	got, err := w.checkout().Mail(t.Context(), mailer.Mail{InvoiceID: testID, Kind: mailer.Receipt, Language: "en"})
 	expect.OK(t, err)
-	if got.Subject != "Receipt: 4.90\u00a0USDC to Corner <Café>" {
-		t.Errorf("the subject is %q", got.Subject)
-	}
+	expect.Equal(t, got.Subject, "Receipt: 4.90\u00a0USDC to Corner <Café>", "the subject is")
 	link := "https://pay.example.com/checkout/" + testID + "/receipt?check=" + w.invoice.CommitmentID.String()
 	html := parsePage(t, got.HTML).words()
 	for _, want := range []string{"Paid in full", "Corner <Café>", "VAT GB 123", "order-10017", "Flat white", "4.900123\u00a0USDC", w.payments[0].TxHash.String()} {
@@ -386,9 +375,7 @@ func TestReceiptLinks(t *testing.T) {
 		links := page.all(func(e *element) bool {
 			return e.name == "a" && e.attrs["class"] == "out onscreen" && strings.HasPrefix(e.attrs["href"], "https://scan.example/tx/0x")
 		})
-		if len(links) != want {
-			t.Errorf("with the explorer %q it has %d links, want %d", explorer, len(links), want)
-		}
+		expect.Len(t, links, want, "with the explorer %q it has … links:", explorer)
 		if _, hidden := page.id(t, "print").attrs["hidden"]; !hidden {
 			t.Error("without scripts it has a button that does nothing")
 		}
@@ -434,9 +421,7 @@ func TestMailsOfEveryState(t *testing.T) {
 			want  error
 		}{{0, c.invoice}, {-2, c.before}, {2, c.after}} {
 			mail := mailer.Mail{InvoiceID: testID, Kind: mailer.Invoice, Hours: m.hours, Language: "en", Recipient: "Ada@example.com"}
-			if _, err := w.checkout().Mail(t.Context(), mail); !errors.Is(err, m.want) {
-				t.Errorf("%s, %d hours: %v, want %v", c.name, m.hours, err, m.want)
-			}
+			expect.Error(t, m.want, "%s, %d hours", c.name, m.hours)(w.checkout().Mail(t.Context(), mail))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 const testToken = "3t9f0w6k2m5xq8r1v4z7b0n3hc2m5xq8"
@@ -101,9 +102,7 @@ func TestRefundPage(t *testing.T) {
 		!strings.Contains(words, "One flat white too many") || !strings.Contains(words, chain.Checksum(payerAddress)) || len(posts(page)) != 0 {
 		t.Errorf("%d, the page reads %s", first.Code, words)
 	}
-	if got := first.Header().Get("Content-Security-Policy"); got != pagePolicy(refundView{}) {
-		t.Errorf("its policy is %q", got)
-	}
+	expect.Equal(t, first.Header().Get("Content-Security-Policy"), pagePolicy(refundView{}), "its policy is")
 	confirm := askRefund(h, "?to="+strings.ToLower(chain.Checksum(homeAddress)), nil)
 	page = parsePage(t, confirm.Body.String())
 	if got, want := page.id(t, "claim-text").text[0], chain.RefundClaimText(1337, f.refund, homeAddress); got != want {
@@ -117,9 +116,7 @@ func TestRefundPage(t *testing.T) {
 			t.Errorf("%s answers %d %s", typed, got.Code, got.Body)
 		}
 	}
-	if len(f.named) != 0 {
-		t.Errorf("GET has named %v", f.named)
-	}
+	expect.Len(t, f.named, 0, "GET has named")
 	unknown := httptest.NewRecorder()
 	h.ServeHTTP(unknown, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example/refunds/secret-token", nil))
 	if unknown.Code != http.StatusNotFound || strings.Contains(log.String(), "secret-token") {
@@ -132,23 +129,17 @@ func TestRefundPageNamesAddress(t *testing.T) {
 	h := f.handler(new(bytes.Buffer))
 	form := url.Values{"to": {chain.Checksum(homeAddress)}}
 	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}} {
-		if got := askRefund(h, "", form, foreign...).Code; got != http.StatusForbidden {
-			t.Errorf("%v: status %d", foreign, got)
-		}
+		expect.Equal(t, askRefund(h, "", form, foreign...).Code, http.StatusForbidden, "%v: status", foreign)
 	}
 	for name, bad := range map[string]url.Values{"no address": {}, "the token": {"to": {chain.Checksum(tokenAddress)}}, "too long": {"to": {strings.Repeat("a", MaxClaimForm)}}} {
-		if got := askRefund(h, "", bad).Code; got != http.StatusBadRequest {
-			t.Errorf("%s: status %d", name, got)
-		}
+		expect.Equal(t, askRefund(h, "", bad).Code, http.StatusBadRequest, "%s: status", name)
 	}
 	f.err = ledger.ErrNotThePayer
 	if got := askRefund(h, "", url.Values{"to": form["to"], "signature": {"0xab"}}); got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "another account") {
 		t.Errorf("a stranger's signature answers %d", got.Code)
 	}
 	f.err = errors.New("a bug")
-	if got := askRefund(h, "", form).Code; got != http.StatusInternalServerError {
-		t.Errorf("a fault answers %d", got)
-	}
+	expect.Equal(t, askRefund(h, "", form).Code, http.StatusInternalServerError, "a fault answers")
 	f.err, f.named = nil, nil
 	if got := askRefund(h, "", form); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/refunds/"+testToken || len(f.named) != 1 ||
 		f.named[0] != (ledger.RefundClaim{Token: testToken, To: homeAddress, Account: invoice.AccountWithKey}) {
@@ -195,8 +186,6 @@ func TestRefundPageLimits(t *testing.T) {
 		if i == AddressesOfRefund {
 			want = http.StatusTooManyRequests
 		}
-		if got := askRefund(h, "", url.Values{"to": {chain.Checksum(homeAddress)}}).Code; got != want {
-			t.Errorf("address %d answers %d, want %d", i, got, want)
-		}
+		expect.Equal(t, askRefund(h, "", url.Values{"to": {chain.Checksum(homeAddress)}}).Code, want, "address %d answers", i)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestHostileTextIsEscaped(t *testing.T) {
@@ -22,9 +23,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	w.invoice.MerchantID, w.invoice.Currency = hostile, hostile
 	w.invoice.LineItems[0].Label = hostile
 	page := w.page(t)
-	if n := len(page.named("img")); n != 0 {
-		t.Errorf("%d images came out of text", n)
-	}
+	expect.Equal(t, len(page.named("img")), 0, "images came out of text:")
 	for _, script := range page.named("script") {
 		if script.attrs["type"] == "application/json" {
 			continue // data
@@ -33,9 +32,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 			t.Errorf("script %v %q is not the page's own", script.attrs, script.words())
 		}
 	}
-	if got := page.named("td")[0].words(); got != hostile {
-		t.Errorf("the label reads %q, want %q", got, hostile)
-	}
+	expect.Equal(t, page.named("td")[0].words(), hostile, "the label reads")
 }
 
 func TestPageKeepsItsOwnPolicy(t *testing.T) {
@@ -72,9 +69,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
 			"Referrer-Policy": "same-origin", "X-Robots-Tag": "noindex",
 		} {
-			if got := header.Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
-			}
+			expect.Equal(t, header.Get(name), want, "%s: %s is", path, name)
 		}
 	}
 }
@@ -113,9 +108,7 @@ func TestMalformedIDsAreNotLookedUp(t *testing.T) {
 	w := newWorld()
 	w.err = errors.New("the database was asked")
 	for _, id := range []string{"inv_%00", "inv_%ff", "inv_A", "inv_a%2Fb", "x", "inv_" + strings.Repeat("a", MaxID-3)} {
-		if got := w.ask(http.MethodGet, "/checkout/"+id).Code; got != http.StatusNotFound {
-			t.Errorf("id %s: status %d, want 404", id, got)
-		}
+		expect.Equal(t, w.ask(http.MethodGet, "/checkout/"+id).Code, http.StatusNotFound, "id %s: status", id)
 	}
 	if got := w.ask(http.MethodGet, "/checkout/inv_"+strings.Repeat("a", MaxID-4)).Code; got != http.StatusInternalServerError {
 		t.Errorf("an id of %d bytes is not looked up", MaxID)
@@ -142,9 +135,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 			method, path = http.MethodPost, path+"/test-payment"
 		}
 		answer := w.ask(method, path)
-		if answer.Code != c.status {
-			t.Errorf("status %d, want %d", answer.Code, c.status)
-		}
+		expect.Equal(t, answer.Code, c.status, "status")
 		if later := answer.Header().Get("Retry-After"); (later != "") != (c.status == http.StatusServiceUnavailable) {
 			t.Errorf("status %d: Retry-After is %q", c.status, later)
 		}
@@ -227,26 +218,20 @@ func TestTestPayment(t *testing.T) {
 	if answer := post(); answer.Code != http.StatusSeeOther || len(paid) != 2 {
 		t.Errorf("an invoice that has its money: status %d and %d payments, want 303 and no new one", answer.Code, len(paid))
 	}
-	if n := len(posts(w.page(t))); n != 0 {
-		t.Errorf("an invoice that has its money shows %d forms", n)
-	}
+	expect.Equal(t, len(posts(w.page(t))), 0, "an invoice that has its money shows … forms:")
 	if got := w.ask(http.MethodGet, form[0].attrs["action"]); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
 		t.Errorf("GET of the form's path answers %d", got.Code)
 	}
 }
 
 func TestTestWalletIsNotOfferedByDefault(t *testing.T) {
-	if n := len(posts(newWorld().page(t))); n != 0 {
-		t.Errorf("the page has %d forms", n)
-	}
+	expect.Equal(t, len(posts(newWorld().page(t))), 0, "the page has … forms:")
 }
 
 func TestChainThatWasNeverIndexed(t *testing.T) {
 	w := newWorld()
 	w.unread = true
-	if got := w.status(t).State; got != waiting {
-		t.Errorf("the state is %s, want waiting", got)
-	}
+	expect.Equal(t, w.status(t).State, waiting, "the state is")
 }
 
 // TestEveryPageIsClosed checks that no page for payers sets a cookie, has a policy that allows more
@@ -256,9 +241,7 @@ func TestEveryPageIsClosed(t *testing.T) {
 		answer := httptest.NewRecorder()
 		scene.Handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example"+scene.Path, nil))
 		header := answer.Header()
-		if got := header.Values("Set-Cookie"); len(got) != 0 {
-			t.Errorf("%s: cookies %q", scene.Name, got)
-		}
+		expect.Len(t, header.Values("Set-Cookie"), 0, "%s: cookies", scene.Name)
 		policy := header.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 			t.Errorf("%s: the policy is %q", scene.Name, policy)
@@ -335,9 +318,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	for _, header := range [][]string{{"Accept", "application/json"}, {"Accept", "text/html", "PAYMENT-SIGNATURE", "e30="}} {
-		if got := ask(header...).Body.String(); got != "for programs: "+testID {
-			t.Errorf("%q gets %.60q", header, got)
-		}
+		expect.Equal(t, ask(header...).Body.String(), "for programs: "+testID, "%q gets", header)
 	}
 	if takes = false; strings.Contains(ask().Body.String(), link) {
 		t.Error("the page has the link though the chain takes no payments by x402")

@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -214,22 +215,12 @@ func TestPageOfEveryState(t *testing.T) {
 			if told.attrs["role"] != "status" {
 				t.Errorf("the status has role %q, which no screen reader announces", told.attrs["role"])
 			}
-			if asks := page.id(t, "pay").words() != ""; asks != story.pays {
-				t.Errorf("the page asks for money: %t, want %t", asks, story.pays)
-			}
-			if timed := page.id(t, "time").words() != ""; timed != story.pays {
-				t.Errorf("the page shows time left: %t, want %t", timed, story.pays)
-			}
-			if got := len(page.id(t, "received").named("li")); got != len(w.payments) {
-				t.Errorf("the page lists %d payments, want %d", got, len(w.payments))
-			}
-			if got := len(page.id(t, "refunds").named("li")); got != len(w.refunds) {
-				t.Errorf("the page lists %d refunds, want %d", got, len(w.refunds))
-			}
+			expect.Equal(t, page.id(t, "pay").words() != "", story.pays, "the page asks for money:")
+			expect.Equal(t, page.id(t, "time").words() != "", story.pays, "the page shows time left:")
+			expect.Equal(t, len(page.id(t, "received").named("li")), len(w.payments), "the page lists … payments:")
+			expect.Equal(t, len(page.id(t, "refunds").named("li")), len(w.refunds), "the page lists … refunds:")
 			status := w.status(t)
-			if status.State != story.state {
-				t.Errorf("the status JSON says %q, want %q", status.State, story.state)
-			}
+			expect.Equal(t, status.State, story.state, "the status JSON says")
 			if got := page.id(t, "checkout").attrs["data-version"]; got != status.Version || got == "" {
 				t.Errorf("the page has version %q and its status %q; want the same", got, status.Version)
 			}
@@ -246,9 +237,7 @@ func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
 		if final {
 			want = 15
 		}
-		if got := w.status(t).Refresh; got != want {
-			t.Errorf("%s: the script asks again after %d s, want %d", story.name, got, want)
-		}
+		expect.Equal(t, w.status(t).Refresh, want, "%s: the script asks again after … s:", story.name)
 		reloads := w.page(t).all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
 		if final != (len(reloads) == 0) {
 			t.Errorf("%s: the page has %d reloads without scripts; final is %t", story.name, len(reloads), final)
@@ -325,9 +314,7 @@ func TestDustIsListedOnly(t *testing.T) {
 				t.Errorf("%s, with dust: %s reads\n%s, want\n%s", status, part, got, want)
 			}
 		}
-		if items := page.id(t, "received").named("li"); len(items) != 1 {
-			t.Errorf("%s: %d payments are listed, want the dust", status, len(items))
-		}
+		expect.Len(t, page.id(t, "received").named("li"), 1, "%s: … payments are listed:", status)
 	}
 }
 
@@ -411,9 +398,7 @@ func TestBackInEveryState(t *testing.T) {
 		t.Run(story.name, func(t *testing.T) {
 			w := newWorld()
 			story.set(w)
-			if links := w.page(t).id(t, "back").named("a"); len(links) != 0 {
-				t.Errorf("an invoice without URLs has %d links", len(links))
-			}
+			expect.Len(t, w.page(t).id(t, "back").named("a"), 0, "an invoice without URLs has … links:")
 			w.invoice.Details = returns
 			links := w.page(t).id(t, "back").named("a")
 			if len(links) != 1 {
@@ -451,16 +436,12 @@ func TestBackToAHostThatIsNotAllowed(t *testing.T) {
 // invoice that payers see.
 func TestPageShowsOfTheDetailsTheDescriptionAlone(t *testing.T) {
 	w := newWorld()
-	if got := w.page(t).id(t, "description").words(); got != "" {
-		t.Errorf("an invoice without a description has %q", got)
-	}
+	expect.Equal(t, w.page(t).id(t, "description").words(), "", "an invoice without a description has")
 	w.invoice.Details = invoice.Details{
 		Description: "Two <b>espressos</b> & a cake", Reference: "secret-reference", Customer: invoice.Customer{ID: "secret-id", Email: "secret@example.com"},
 		Metadata: map[string]string{"secret-key": "secret-value"},
 	}
-	if got := w.page(t).id(t, "description").words(); got != w.invoice.Details.Description {
-		t.Errorf("the description reads %q", got)
-	}
+	expect.Equal(t, w.page(t).id(t, "description").words(), w.invoice.Details.Description, "the description reads")
 	for _, path := range []string{"", "/status", "/check", "/check?tx=0x" + strings.Repeat("1", 64)} {
 		answer := w.ask("GET", "/checkout/"+testID+path)
 		if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), "secret") {
@@ -487,9 +468,7 @@ func TestHeldPayment(t *testing.T) {
 		if v.Headline != "Payment seen" || v.Pay != nil || strings.Contains(text, "list A") {
 			t.Errorf("%s: %q, %s", status, v.Headline, text)
 		}
-		if got := v.Received[0].Status; got != invoice.Pending {
-			t.Errorf("%s: the payment is shown as %s", status, got)
-		}
+		expect.Equal(t, v.Received[0].Status, invoice.Pending, "%s: the payment is shown as", status)
 		for _, hours := range []int{-1, 1} {
 			if err := s.mailable(mailer.Mail{Hours: hours}); !errors.Is(err, mailer.ErrLater) {
 				t.Errorf("%s: the reminder after %d hours: %v", status, hours, err)
@@ -507,8 +486,6 @@ func TestCheckOfRejectedPayment(t *testing.T) {
 	s := pageInput{text: locale.English(), invoice: openInvoice(), chain: localChain()}
 	for _, screening := range []invoice.Screening{invoice.ScreeningRejected, ""} {
 		p := invoice.Payment{Transfer: invoice.Transfer{Amount: s.invoice.Amount}, Status: invoice.Confirmed, Screening: screening}
-		if got := s.resultOfUnattributed(p).Claimable != nil; got != (screening == "") {
-			t.Errorf("%q can be claimed: %v", screening, got)
-		}
+		expect.Equal(t, s.resultOfUnattributed(p).Claimable != nil, (screening == ""), "%q can be claimed:", screening)
 	}
 }

@@ -77,9 +77,7 @@ func TestBrandStyle(t *testing.T) {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 	for _, color := range []string{"", "ffe000", "#FFE000", "#ffe00", "#ffe0000", "#}"} {
-		if got := brandStyle(color).Element; got != "<style></style>" {
-			t.Errorf("%q gives %s", color, got)
-		}
+		expect.Equal(t, brandStyle(color).Element, "<style></style>", "%q gives", color)
 	}
 }
 
@@ -137,9 +135,7 @@ func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
 func delaysNothing(t *testing.T, page *element, policy string) {
 	t.Helper()
 	styles := page.named("style")
-	if len(styles) != 3 {
-		t.Errorf("%d style sheets, want 3", len(styles))
-	}
+	expect.Len(t, styles, 3, "style sheets:")
 	for _, style := range styles {
 		if source := newStyleSheet(style.text[0]).source; !strings.Contains(policy, source) {
 			t.Errorf("the policy %q lacks %s", policy, source)
@@ -190,9 +186,7 @@ func TestBrand(t *testing.T) {
 	}
 	logo := w.ask("GET", "/checkout/"+testID+"/logo")
 	for name, want := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=86400"} {
-		if got := logo.Header().Get(name); got != want {
-			t.Errorf("%s of the logo is %q, want %q", name, got, want)
-		}
+		expect.Equal(t, logo.Header().Get(name), want, "%s of the logo is", name)
 	}
 	if logo.Code != http.StatusOK || logo.Body.String() != "\x89PNG" || !strings.HasPrefix(logo.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the logo: %d %q", logo.Code, logo.Body)

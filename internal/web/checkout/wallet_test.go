@@ -112,12 +112,8 @@ func TestAssetsAreCompressed(t *testing.T) {
 		"gzip": "gzip", "br, gzip": "gzip", "GZIP;q=0.5": "gzip", "deflate,gzip;q=1": "gzip",
 	} {
 		answer := w.ask(http.MethodGet, script.Path, "Accept-Encoding", coding)
-		if got := answer.Header().Get("Content-Encoding"); got != want {
-			t.Errorf("Accept-Encoding %q is answered in %q, want %q", coding, got, want)
-		}
-		if answer.Header().Get("Vary") != "Accept-Encoding" {
-			t.Errorf("Vary is %q", answer.Header().Get("Vary"))
-		}
+		expect.Equal(t, answer.Header().Get("Content-Encoding"), want, "Accept-Encoding %q is answered in", coding)
+		expect.Equal(t, answer.Header().Get("Vary"), "Accept-Encoding", "Vary is")
 		body := io.Reader(answer.Body)
 		if want == "gzip" {
 			var err error

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // outbox is an SMTP server that answers with err.
@@ -55,22 +56,16 @@ func newNotified(t *testing.T) *notified {
 	w.Dashboard = &Dashboard{cfg: Config{Sessions: sessions, Mail: mailer.NewDirect(w, logger), URL: "http://office.example", Now: now, Logger: logger}, mails: newMailLimits(now)}
 	keys := access.NewKeyManager(access.KeyManagerConfig{Store: store, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	operator, _, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "operator", Scopes: access.Admin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, merchant := range merchants {
 		for _, email := range []string{"ada@example.com", "bob@" + merchant + ".example"} {
 			_, token, err := sessions.Invite(t.Context(), operator.Principal(), access.Invitation{Email: email, Name: "Ada", MerchantID: merchant, Scopes: access.Finance})
 			if err == nil {
 				_, _, err = sessions.Accept(t.Context(), access.Session{}, token, access.Browser{})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 		}
-		if err := sessions.SetApprovalPolicy(t.Context(), access.Open(), merchant, access.ApprovalPolicy{People: 2}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, sessions.SetApprovalPolicy(t.Context(), access.Open(), merchant, access.ApprovalPolicy{People: 2}))
 	}
 	return w
 }
@@ -96,9 +91,7 @@ func (w *notified) notify(after time.Duration) (tried int) {
 		if errors.Is(err, db.ErrNotFound) {
 			return tried
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, err)
 		tried++
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // votes presses a button of the page of a request for approval.
@@ -113,9 +114,7 @@ func TestApprovedRequest(t *testing.T) {
 	ada.submit(ada.get("/dashboard/settings"), "/dashboard/approvals", url.Values{"people": {"2"}, "refundsAbove": {"100"}}).want(t, http.StatusOK)
 	payment := ada.refundable(w.paid(member{"amount": "250000000"}).ID)
 	c, err := client.New(key.url, client.WithKey(key.key), client.WithHTTPClient(key.Client))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	prepare := func(idempotencyKey string) (apitypes.RefundResponse, error) {
 		return c.PrepareRefund(t.Context(), payment, apitypes.PrepareRefundRequest{Amount: "200000000"}, client.IdempotencyKey(idempotencyKey))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -34,9 +35,7 @@ func TestScripts(t *testing.T) {
 		if kind := file.header.Get("Content-Type"); file.status != http.StatusOK || !strings.HasPrefix(kind, "text/javascript") {
 			t.Errorf("%s answers %d, %s", file.path, file.status, kind)
 		}
-		if file.header.Get("Cache-Control") != webpage.Forever {
-			t.Errorf("browsers keep %s as %q", file.path, file.header.Get("Cache-Control"))
-		}
+		expect.Equal(t, file.header.Get("Cache-Control"), webpage.Forever, "browsers keep %s as", file.path)
 	}
 	if loaded != 1 || texts != 1 {
 		t.Errorf("the page has %d scripts and %d catalogues of texts", loaded, texts)

@@ -186,9 +186,7 @@ func TestEveryPageIsLinked(t *testing.T) {
 		s := p.crawl(t, table, "/dashboard", "/dashboard?merchantId=cafe")
 		for _, at := range s.places {
 			reached[at.pattern] = true
-			if at.page.status != http.StatusOK {
-				t.Errorf("the %s's link to %s answers %d", name, at.path, at.page.status)
-			}
+			expect.Equal(t, at.page.status, http.StatusOK, "the %s's link to %s answers", name, at.path)
 		}
 		for pattern := range s.forms {
 			reached[pattern] = true

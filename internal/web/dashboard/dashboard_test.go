@@ -61,9 +61,7 @@ func TestNext(t *testing.T) {
 		"/api/keys":                       "/dashboard",
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/dashboard/sign-in?"+url.Values{"next": {asked}}.Encode(), nil)
-		if got := next(r); got != want {
-			t.Errorf("%q leads to %q, want %q", asked, got, want)
-		}
+		expect.Equal(t, next(r), want, "%q leads to", asked)
 	}
 }
 
@@ -127,9 +125,7 @@ func TestReadAgain(t *testing.T) {
 		"overdue": {[]eventRow{in("pending", -20)}, 20}, "long overdue": {[]eventRow{in("pending", -7200)}, 60}, "far": {[]eventRow{in("pending", 86400)}, 3600},
 		"several": {[]eventRow{in("pending", 300), in("pending", 30), in("delivered", 0)}, 30},
 	} {
-		if got := readAgain(now, c.rows...); got != c.want {
-			t.Errorf("%s: after %d s, want %d", name, got, c.want)
-		}
+		expect.Equal(t, readAgain(now, c.rows...), c.want, "%s: after … s:", name)
 	}
 }
 
@@ -139,13 +135,9 @@ func TestShortCount(t *testing.T) {
 	for want, counts := range map[string][]apitypes.InboxCount{
 		"": {{Count: 0}}, "3": {{Count: 1}, {Count: 2}}, "99": {{Count: 99}}, "99+": {{Count: 60}, {Count: 40}},
 	} {
-		if got := shortCount(counts); got != want {
-			t.Errorf("%v is %q, want %q", counts, got, want)
-		}
+		expect.Equal(t, shortCount(counts), want, "%v is", counts)
 	}
-	if got := shortCount([]apitypes.InboxCount{{Count: 5, More: true}}); got != "99+" {
-		t.Errorf("more than were counted is %q", got)
-	}
+	expect.Equal(t, shortCount([]apitypes.InboxCount{{Count: 5, More: true}}), "99+", "more than were counted is")
 }
 
 // TestMailLimits reaches the limits of mails to one address, and of one client network.
@@ -204,9 +196,7 @@ func TestMailLimits(t *testing.T) {
 			begun++
 		}
 	}
-	if begun != limits.SiteWeight*SignInsOfClient {
-		t.Errorf("the networks of a site begin %d sign-ins", begun)
-	}
+	expect.Equal(t, begun, limits.SiteWeight*SignInsOfClient, "the networks of a site begin … sign-ins:")
 }
 
 // TestCallbackLimit limits answers of a provider to browsers that have begun a sign-in. Pages of other hosts, which make
@@ -246,9 +236,7 @@ func TestDaysOfZones(t *testing.T) {
 			t.Fatalf("%s begins on %s", day, first)
 		}
 	})
-	if got := dayText("tomorrow", true, time.UTC); got != "tomorrow" {
-		t.Errorf("a text that is no day becomes %q", got)
-	}
+	expect.Equal(t, dayText("tomorrow", true, time.UTC), "tomorrow", "a text that is no day becomes")
 }
 
 // TestAmounts writes amounts in the person's language. Sums are rounded to cents, and fees to a unit of their size, and
@@ -281,9 +269,7 @@ func TestAmounts(t *testing.T) {
 		"fee in ether":       {in("en").coins("12345678901", 9, "base"), element("12.345678901", "12.345678901", "12.345679</data> ETH")},
 		"no fee":             {in("en").coins("0", 18, "base"), element("0.00", "", "0.00</data> ETH")},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s is %s, want %s", what, c.got, c.want)
-		}
+		expect.Equal(t, c.got, c.want, "%s is", what)
 	}
 }
 
@@ -293,9 +279,7 @@ func TestShort(t *testing.T) {
 	for text, want := range map[string]string{
 		"0x00000000000000000000000000000000000000a1": "0x000000…0000a1", "inv_06h0ebs5n1ta58e5ybdcx6k614": "inv_06h0ebs5n1ta…", "0x1234": "0x1234",
 	} {
-		if got := short(text); got != want {
-			t.Errorf("%s is shortened to %s, want %s", text, got, want)
-		}
+		expect.Equal(t, short(text), want, "%s is shortened to", text)
 	}
 }
 
@@ -340,9 +324,7 @@ func TestStreamsAreShared(t *testing.T) {
 		return all
 	}
 	acme := open("acme")
-	if len(acme) != MaxStreams/2 {
-		t.Errorf("one merchant has %d streams, want %d", len(acme), MaxStreams/2)
-	}
+	expect.Len(t, acme, MaxStreams/2, "one merchant has … streams:")
 	for _, other := range []string{"globex", "", "initech"} {
 		if n := len(open(other)); n < StreamsOfKey {
 			t.Errorf("%q gets %d streams, want at least those of a person", other, n)
@@ -444,9 +426,7 @@ func checkForms(t *testing.T, what string, forms map[string]string, english stri
 		if slices.Contains([]string{"zero", "one", "two"}, name) && !strings.Contains(form, "{{.Count}}") {
 			want = slices.DeleteFunc(want, func(p string) bool { return p == "{{.Count}}" }) // it may be in words
 		}
-		if got := placeholders(form); !slices.Equal(got, want) {
-			t.Errorf("%s (%s) has the placeholders %v, want %v", what, name, got, want)
-		}
+		expect.List(t, placeholders(form), want, "%s (%s) has the placeholders", what, name)
 		if strings.HasPrefix(what, "texts/fr.json ") && frenchSpace.MatchString(form) {
 			t.Errorf("%s (%s) is %q: a line may break before or after a mark; use U+202F or U+00A0", what, name, form)
 		}

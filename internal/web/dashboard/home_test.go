@@ -464,9 +464,7 @@ func TestInboxUnderpaid(t *testing.T) {
 		t.Errorf("a decision on the invoice's page leads to %s", shown.path)
 	}
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
-	if got := w.read(made.ID).Status; got != "expired" {
-		t.Errorf("the invoice became %s", got)
-	}
+	expect.Equal(t, w.read(made.ID).Status, "expired", "the invoice became")
 }
 
 // decided returns the id of the newest decision about an object.

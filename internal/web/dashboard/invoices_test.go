@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestInvoices lists the invoices of the person's merchant.
@@ -127,9 +128,7 @@ func TestInvoiceActs(t *testing.T) {
 	draft := "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID
 	page := maria.get(draft).want(t, http.StatusOK, "Draft", "Drafts can be changed, but not paid.")
 	page = maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "4.90 USDC Open", "Finalized", "The invoice can no longer be paid")
-	if len(page.classed("qr")) != 1 {
-		t.Errorf("an open invoice has %d QR codes, want 1", len(page.classed("qr")))
-	}
+	expect.Len(t, page.classed("qr"), 1, "an open invoice has … QR codes:")
 	stale := maria.get(draft)
 	page = maria.submit(page, draft+"/void", nil).want(t, http.StatusOK, "4.90 USDC Void", "Voided")
 	if len(page.actions()) != 2 { // language and sign-out

@@ -157,9 +157,7 @@ func TestSavedFilters(t *testing.T) {
 	maria, other := w.person("acme", access.Finance), w.person("acme", access.Finance)
 	page := maria.get("/dashboard/invoices?status=open&reference=a%26b").want(t, http.StatusOK, "Keep this filter")
 	kept := maria.submit(page, "/dashboard/filters/save", url.Values{"name": {" Mine <b> "}}).want(t, http.StatusOK, "Remove “Mine <b>”")
-	if kept.path != "/dashboard/invoices?reference=a%26b&status=open" {
-		t.Errorf("the filter leads to %s", kept.path)
-	}
+	expect.Equal(t, kept.path, "/dashboard/invoices?reference=a%26b&status=open", "the filter leads to")
 	page = maria.get("/dashboard/invoices").want(t, http.StatusOK, "Mine <b>")
 	if links := strings.Join(page.links(), " "); !strings.Contains(links, kept.path) {
 		t.Errorf("the list has the links %s", links)

@@ -260,9 +260,7 @@ func TestCustomers(t *testing.T) {
 	maria.get("/dashboard/customers/customer").want(t, http.StatusNotFound)
 	maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK, "c-1 · maria@shop.example")
 	list := maria.get("/dashboard/invoices?customer=c-1").want(t, http.StatusOK, "Customer")
-	if rows := len(list.named("tr")) - 1; rows != 3 {
-		t.Errorf("the customer has %d invoices, want 3", rows)
-	}
+	expect.Equal(t, len(list.named("tr"))-1, 3, "the customer has … invoices:")
 	for path, want := range map[string]int{"": 3, "?q=c-1": 2, "?q=maria@": 1, "?q=evil": 0} {
 		if file := maria.get("/dashboard/customers.csv" + path); strings.Count(file.body, "\r\n") != want+1 || strings.Contains(file.body, "globex") {
 			t.Errorf("the customers%s are exported as %s, want %d", path, file.body, want)
@@ -381,9 +379,7 @@ func TestPrintedList(t *testing.T) {
 		t.Errorf("a page has %d rows", rows)
 	}
 	printed := maria.get("/dashboard/invoices?reference=order-1&print=1").want(t, http.StatusOK, "acme", "Rows: 60", "Reference: order-1", "Back to the list")
-	if rows := len(printed.named("tr")) - 1; rows != many {
-		t.Errorf("the printed list has %d rows, want %d", rows, many)
-	}
+	expect.Equal(t, len(printed.named("tr"))-1, many, "the printed list has … rows:")
 	if words := printed.words(); strings.Contains(words, "order-2") || strings.Contains(words, "Older") {
 		t.Errorf("the printed list is not the filtered one:\n%s", words)
 	}

@@ -139,9 +139,7 @@ func TestExtraEmbed(t *testing.T) {
 			p.Await(`told.some((m) => m.type === "ready" && !m.invoice) && document.querySelector("dialog[open] iframe").clientHeight < 640`)
 			shot(p, "embed-link-"+name)
 			p.Axe(web)
-			if n := len(s.invoices(t)); n != 0 {
-				t.Errorf("the opened dialog has made %d invoices", n)
-			}
+			expect.Equal(t, len(s.invoices(t)), 0, "the opened dialog has made … invoices:")
 			s.tabIntoFrame(p, "button[type=submit]")
 			p.Keys(kb.Enter)
 			p.Await(`told.some((m) => m.type === "state" && m.state === "waiting")`)
@@ -182,12 +180,8 @@ func TestExtraEmbed(t *testing.T) {
 			if diff := cmp.Diff([]string{s.Info.BaseURL}, origins); diff != "" {
 				t.Errorf("messages came from (-want +got)\n%s", diff)
 			}
-			if errs := p.Errors(); len(errs) != 0 {
-				t.Errorf("the page reports %q", errs)
-			}
-			if n := len(s.invoices(t)); n != 1 {
-				t.Errorf("there are %d invoices", n)
-			}
+			expect.Len(t, p.Errors(), 0, "the page reports")
+			expect.Equal(t, len(s.invoices(t)), 1, "there are … invoices:")
 			s.tabIntoFrame(p, ".tab a")
 			p.Keys(kb.Tab)
 			s.awaitFocus(p, "#receipt a")
@@ -276,9 +270,7 @@ func TestExtraLinkPages(t *testing.T) {
 			p.AwaitText("h1", "12.50")
 			p.Back()
 			p.Await(`document.querySelector("form")?.action === ` + quoted(s.link.URL))
-			if errs := p.Errors(); len(errs) != 0 {
-				t.Errorf("the page reports %q", errs)
-			}
+			expect.Len(t, p.Errors(), 0, "the page reports")
 		})
 	}
 }

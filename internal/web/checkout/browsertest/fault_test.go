@@ -132,9 +132,7 @@ func falseChain(t *testing.T, w *browsertest.World) {
 	p.Press("Pay with Fox")
 	p.AwaitText("#wallet-pay", "is on another network")
 	shot(p, "false-chain")
-	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
-		t.Errorf("the wallet was asked %d times", n)
-	}
+	expect.Equal(t, len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")), 0, "the wallet was asked … times:")
 }
 
 // TestExtraSent checks what the page stores about transactions.
@@ -170,9 +168,7 @@ func TestExtraSent(t *testing.T) {
 		second.Await(counted)
 		first.Await(`document.getElementById("wallet-pay").hidden`)
 		paidOnce(t, w, wallet)
-		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
-			t.Errorf("the wallet was asked %d times", n)
-		}
+		expect.Equal(t, len(wallet.Calls("eth_sendTransaction")), 1, "the wallet was asked … times:")
 	})
 	t.Run("two tabs ask", func(t *testing.T) {
 		wallet := payer(t)
@@ -205,9 +201,7 @@ func TestExtraSent(t *testing.T) {
 		}
 		p.Await(counted)
 		paidOnce(t, w, wallet)
-		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
-			t.Errorf("the wallet was asked %d times", n)
-		}
+		expect.Equal(t, len(wallet.Calls("eth_sendTransaction")), 1, "the wallet was asked … times:")
 	})
 	t.Run("reloaded before the answer", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), true) })
 	t.Run("canceled", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
@@ -341,9 +335,7 @@ func TestExtraOverNight(t *testing.T) {
 		[...part.querySelectorAll("button")].find((b) => b.textContent === "Try again")?.click();
 		return part.hidden;
 	})()`)
-	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
-		t.Errorf("the wallet was asked %d times", n)
-	}
+	expect.Equal(t, len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")), 0, "the wallet was asked … times:")
 }
 
 // TestExtraFaultsMeanwhile makes wallets change or stop answering while the page waits for the payer.

@@ -71,9 +71,7 @@ func byStream(t *testing.T, w *browsertest.World, g *gate) {
 	payPart(t, w, inv, price)
 	p.Await(settled)
 	awaitPaid(p)
-	if n := g.polls.Load(); n != 0 {
-		t.Errorf("with a stream the page polls %d times", n)
-	}
+	expect.Equal(t, g.polls.Load(), 0, "with a stream the page polls … times:")
 }
 
 func byPolls(t *testing.T, w *browsertest.World, g *gate) {
@@ -289,9 +287,7 @@ func TestExtraLocal(t *testing.T) {
 	}{{false, "4,90", " um "}, {true, "4.90", ", 15:04:05 UTC"}} {
 		p := browsertest.Open(t, browsertest.Options{Language: "de", NoScript: test.noScript})
 		p.Go(w.CheckoutURL(inv.ID))
-		if got := p.Text("h1 data"); got != test.amount {
-			t.Errorf("without scripts %v: the amount is %q, want %q", test.noScript, got, test.amount)
-		}
+		expect.Equal(t, p.Text("h1 data"), test.amount, "without scripts %v: the amount is", test.noScript)
 		if got, want := p.Text("#time time"), time.Unix(w.Read(inv.ID).ExpiresAt, 0).UTC().Format(test.end); !strings.Contains(got, want) {
 			t.Errorf("without scripts %v: the end is %q, want %q", test.noScript, got, want)
 		}

@@ -197,9 +197,7 @@ func isClean(t *testing.T, w *browsertest.World, p *browsertest.Page) {
 	}
 	var cookies string
 	p.Eval("document.cookie", &cookies)
-	if cookies != "" {
-		t.Errorf("cookies: %s", cookies)
-	}
+	expect.Equal(t, cookies, "", "cookies:")
 	if faults := p.Errors(); len(faults) != 0 {
 		t.Errorf("the page has errors:\n%s", strings.Join(faults, "\n"))
 	}
@@ -319,9 +317,7 @@ func TestExtraOwnGas(t *testing.T) {
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 		paidOnce(t, w, wallet)
-		if n := len(wallet.Calls("eth_signTypedData_v4")); n != 0 {
-			t.Errorf("the wallet was asked for %d signatures", n)
-		}
+		expect.Equal(t, len(wallet.Calls("eth_signTypedData_v4")), 0, "the wallet was asked for … signatures:")
 	})
 	t.Run("several calls at once", func(t *testing.T) { payByCalls(t, w) })
 	t.Run("no coins", func(t *testing.T) {

@@ -299,9 +299,7 @@ func payTooLate(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, 
 		}
 	}
 	p.Await(`document.getElementById("status").className === "state-expired" && document.querySelector("#back a") && !document.querySelector("#pay > *")`)
-	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 1 {
-		t.Errorf("the wallet was asked %d times", n)
-	}
+	expect.Equal(t, len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")), 1, "the wallet was asked … times:")
 }
 
 // TestExtraProof computes an invoice's on-chain id in the browser, and compares it with the
@@ -318,9 +316,7 @@ func TestExtraProof(t *testing.T) {
 	if n := strings.Count(p.Text("#proof"), inv.OnChainInvoiceID); n != 3 {
 		t.Errorf("the id is shown %d times, want 3:\n%s", n, p.Text("#proof"))
 	}
-	if n := strings.Count(p.Text("#proof"), "The ids match."); n != 2 {
-		t.Errorf("%d ids match, want the browser's and the registry's", n)
-	}
+	expect.Equal(t, strings.Count(p.Text("#proof"), "The ids match."), 2, "ids match:")
 	p.Axe(web)
 	shot(p, "proof")
 	if n := len(wallet.Calls("eth_requestAccounts", "personal_sign", "eth_sendTransaction")); n != 0 {
@@ -350,9 +346,7 @@ func TestExtraSlowNetwork(t *testing.T) {
 			t.Logf("largest contentful paint after %s, %d bytes", p.LargestPaint(), p.Transferred())
 			var delays []string
 			p.Eval(`performance.getEntriesByType("resource").filter((r) => r.renderBlockingStatus === "blocking").map((r) => r.name)`, &delays)
-			if len(delays) != 0 {
-				t.Errorf("the first paint waits for %s", delays)
-			}
+			expect.Len(t, delays, 0, "the first paint waits for")
 			const most = 13_300 // as in TestFirstPaintNeedsNoOtherRequest, with headers
 			if got := p.Requests()[0].Bytes; got > most {
 				t.Errorf("the document takes %d bytes", got)
@@ -437,9 +431,7 @@ func TestExtraClaim(t *testing.T) {
 		p.Press(sign)
 		p.AwaitText("#verdict", "4.100003 USDC")
 		p.Await(`document.getElementById("claim") === null`)
-		if got := paymentsOf(t, w, inv.ID); len(got) != 1 {
-			t.Errorf("the invoice has %d payments", len(got))
-		}
+		expect.Len(t, paymentsOf(t, w, inv.ID), 1, "the invoice has … payments:")
 		isClean(t, w, p)
 	}
 }

@@ -100,15 +100,11 @@ func TestExtraLinkMakesOneInvoice(t *testing.T) {
 	first := pressed()
 	p.Back()
 	p.AwaitPath("/pay/")
-	if again := pressed(); again != first {
-		t.Errorf("after a step back the button leads to %s, want %s", again, first)
-	}
+	expect.Equal(t, pressed(), first, "after a step back the button leads to")
 	p.Back()
 	p.AwaitPath("/pay/")
 	p.Reload()
-	if again := pressed(); again != first {
-		t.Errorf("after a reload the button leads to %s, want %s", again, first)
-	}
+	expect.Equal(t, pressed(), first, "after a reload the button leads to")
 	p.Go(s.link.URL)
 	if other := pressed(); other == first {
 		t.Error("another opening of the link leads to the same invoice")

@@ -46,9 +46,7 @@ func answerWithoutHash(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	p.Await(counted)
 	p.Await(`document.getElementById("wallet-pay").hidden`)
 	paidOnce(t, w, wallet)
-	if faults := p.Errors(); len(faults) != 0 {
-		t.Errorf("the page has errors: %q", faults)
-	}
+	expect.Len(t, p.Errors(), 0, "the page has errors:")
 }
 
 // bothConfirmed has a payer press "Nothing was sent" while the wallet still shows its request, and
@@ -183,9 +181,7 @@ func TestExtraNotSentTwice(t *testing.T) {
 			p.Press("Pay with Fox")
 			p.AwaitText("#wallet-pay", "Allow this page to store data")
 			p.Await(`document.getElementById("send").checkVisibility()`) // the next step
-			if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
-				t.Errorf("the wallet was asked %d times", n)
-			}
+			expect.Equal(t, len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")), 0, "the wallet was asked … times:")
 		})
 	}
 	t.Run("sped up, and a node is behind", func(t *testing.T) { spedUp(t, w, payer(t)) })

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 func TestNegotiation(t *testing.T) {
@@ -23,31 +25,21 @@ func TestNegotiation(t *testing.T) {
 		q.Set("lang", test.lang)
 		r.URL.RawQuery = q.Encode()
 		r.Header.Set("Accept-Language", test.accept)
-		if got := For(r).Lang(); got != test.want {
-			t.Errorf("lang=%.20q, Accept-Language %.20q: %s, want %s", test.lang, test.accept, got, test.want)
-		}
+		expect.Equal(t, For(r).Lang(), test.want, "lang=%.20q, Accept-Language %.20q:", test.lang, test.accept)
 	}
 }
 
 func TestValuesAreEscaped(t *testing.T) {
 	v := Values{"Merchant": `<b>"A&B"</b>`, "Time": template.HTML("<time></time>")}
-	if got, want := English().T("status.paid.text", v), `<b>"A&B"</b> received the payment on <time></time>. Thank you.`; got != want {
-		t.Errorf("as text: %s", got)
-	}
-	if got, want := English().HTML("status.paid.text", v), template.HTML(`&lt;b&gt;&#34;A&amp;B&#34;&lt;/b&gt; received the payment on <time></time>. Thank you.`); got != want {
-		t.Errorf("as HTML: %s", got)
-	}
+	expect.Equal(t, English().T("status.paid.text", v), `<b>"A&B"</b> received the payment on <time></time>. Thank you.`, "as text:")
+	expect.Equal(t, English().HTML("status.paid.text", v), template.HTML(`&lt;b&gt;&#34;A&amp;B&#34;&lt;/b&gt; received the payment on <time></time>. Thank you.`), "as HTML:")
 	type name string
-	if got := English().HTML("back.paid", Values{"Merchant": name("<b>")}); got != "Back to &lt;b&gt;" {
-		t.Errorf("a named type: %s", got)
-	}
+	expect.Equal(t, English().HTML("back.paid", Values{"Merchant": name("<b>")}), "Back to &lt;b&gt;", "a named type:")
 }
 
 func TestCounts(t *testing.T) {
 	for count, want := range map[any]string{1: "1 item", 0: "0 items", 2: "2 items", uint64(1): "1 item", int64(3): "3 items"} {
-		if got := English().T("items.count", Values{Count: count}); got != want {
-			t.Errorf("%v: %s, want %s", count, got, want)
-		}
+		expect.Equal(t, English().T("items.count", Values{Count: count}), want, "%v:", count)
 	}
 }
 
@@ -63,9 +55,7 @@ func TestNumbers(t *testing.T) {
 		if got = strings.ReplaceAll(got, "\u202f", "\u00a0"); got != want {
 			t.Errorf("%s: %q, want %q", language, got, want)
 		}
-		if text.DecimalComma() != strings.Contains(want, ",890") {
-			t.Errorf("%s: DecimalComma() = %t", language, text.DecimalComma())
-		}
+		expect.Equal(t, text.DecimalComma(), strings.Contains(want, ",890"), "%s: DecimalComma() =", language)
 	}
 	if got := Named("es").Number("1234.5") + " " + Named("es").Number("12345"); got != "1234,5 12.345" {
 		t.Errorf("in Spanish, 1234.5 and 12345 are %s", got)
@@ -89,9 +79,7 @@ func TestDays(t *testing.T) {
 			t.Errorf("%s: %s, want %s", language, got, want)
 		}
 	}
-	if got := English().Day("soon"); got != "soon" {
-		t.Errorf("a text that is no day becomes %q", got)
-	}
+	expect.Equal(t, English().Day("soon"), "soon", "a text that is no day becomes")
 }
 
 func TestTime(t *testing.T) {
