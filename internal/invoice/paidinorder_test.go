@@ -29,6 +29,8 @@ func TestPaidInOrder(t *testing.T) {
 		"reserved":                            {[]Payment{pay("a", 5, 100)}, nil, 1, nil, false},
 		"in parts":                            {[]Payment{pay("b", 6, 40), pay("a", 5, 60)}, []Refund{back("a", 9, 60, "")}, 0, nil, true},
 		"in parts, the first refunded":        {[]Payment{pay("a", 5, 60), pay("b", 9, 40)}, []Refund{back("a", 8, 60, "ref")}, 0, nil, false},
+		"in parts, in another order":          {[]Payment{pay("b", 9, 40), pay("a", 5, 60)}, []Refund{back("a", 8, 60, "ref")}, 0, nil, false},
+		"refunds in another order":            {[]Payment{pay("a", 5, 60), pay("b", 9, 40)}, []Refund{back("a", 20, 10, ""), back("a", 8, 50, "ref")}, 0, nil, false},
 		"in parts, and again":                 {[]Payment{pay("a", 5, 60), pay("b", 9, 40), pay("c", 10, 60)}, []Refund{back("a", 8, 60, "")}, 0, map[string]uint64{"a": 60}, true},
 		"in parts, what is left being enough": {[]Payment{pay("a", 5, 70), pay("b", 9, 40)}, []Refund{back("a", 8, 10, "")}, 0, map[string]uint64{"a": 10}, true},
 	} {

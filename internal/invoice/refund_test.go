@@ -167,6 +167,27 @@ func TestTwoEqualRefunds(t *testing.T) {
 	}
 }
 
+// TestFits changes each part of an untagged transfer, and of the refund, that decides whether it pays the refund.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	fits := preparedRefund(1)
+	sent := invoice.Transfer{ChainKey: "base", Token: fits.Token, From: fits.From, To: fits.To, Amount: fits.Amount}
+	expect.Equal(t, fits.Fits(sent), true, "the transfer fits:")
+	for name, change := range map[string]func(r *invoice.RefundRecord, t *invoice.Transfer){
+		"not prepared":   func(r *invoice.RefundRecord, _ *invoice.Transfer) { r.Tag = invoice.Hash{} },
+		"canceled":       func(r *invoice.RefundRecord, _ *invoice.Transfer) { r.Status = invoice.RefundCanceled },
+		"another chain":  func(_ *invoice.RefundRecord, t *invoice.Transfer) { t.ChainKey = "arc" },
+		"another token":  func(_ *invoice.RefundRecord, t *invoice.Transfer) { t.Token[0]++ },
+		"another sender": func(_ *invoice.RefundRecord, t *invoice.Transfer) { t.From[0]++ },
+		"another payee":  func(_ *invoice.RefundRecord, t *invoice.Transfer) { t.To[0]++ },
+		"less":           func(_ *invoice.RefundRecord, t *invoice.Transfer) { t.Amount = t.Amount.Minus(invoice.NewAmount(1)) },
+	} {
+		r, other := fits, sent
+		change(&r, &other)
+		expect.Equal(t, r.Fits(other), false, "%s, it fits:", name)
+	}
+}
+
 // TestReserved checks how much refunds reserve of their payment, and whether they can be sent.
 func TestReserved(t *testing.T) {
 	t.Parallel()

@@ -199,27 +199,6 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	})
 }
 
-// TestReorgBelowAVoidInvoice replaces the blocks above which an invoice was created, after it became void. A
-// payment of the amount that was shown for it still means it, and not an invoice over exactly that amount.
-func TestReorgBelowAVoidInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.mine(start + 1)
-		w.mine(start + 2)
-		shown := w.create(amount(34_000_000))
-		w.void(shown)
-		other := w.create(amount(number(shown.TransferAmount)))
-		w.reorg(2)
-		paid := w.pay(shown.TransferAmount)
-		replaced := w.mine(start+3, paid)
-		if got := w.payment(paid); got.InvoiceID == other.ID {
-			t.Errorf("%s was shown for %s, and pays %s by %q", paid.Amount, shown.ID, other.ID, got.Method)
-		}
-		if got := w.invoice(shown.ID); got.FromBlock >= replaced.Number {
-			t.Errorf("the void invoice can be paid above block %d, want below %d", got.FromBlock, replaced.Number)
-		}
-	})
-}
-
 // TestCreateSurvivesADeadlock lets a create and another transaction deadlock. The database
 // aborts the create, which is retried and succeeds once.
 func TestCreateSurvivesADeadlock(t *testing.T) {

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -86,38 +85,6 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	})
 }
 
-// TestRefundOfAPaymentOfOthers mines a payment again between other accounts or in another currency.
-// Its refund does not refund that payment, which is large enough for it.
-func TestRefundOfAPaymentOfOthers(t *testing.T) {
-	t.Parallel()
-	onSQLite(t, func(t *testing.T, d *database) {
-		for name, change := range map[string]func(w *world, t invoice.Transfer) invoice.Transfer{
-			"from another account": func(_ *world, t invoice.Transfer) invoice.Transfer {
-				t.From = invoice.Address{0xbc}
-				return t
-			},
-			"to another merchant's deposit address": func(w *world, t invoice.Transfer) invoice.Transfer {
-				t.To = w.create(deposited, func(d *invoice.Draft) { d.MerchantID, d.Merchant = w.merchant+"-partner", invoice.Address{0xad} }).DepositAddress
-				return t
-			},
-			"in another currency": func(_ *world, t invoice.Transfer) invoice.Transfer { return inEUR(t) },
-		} {
-			w := d.world(t)
-			_, paid, back := w.lostPayment(400)
-			paid = change(w, paid)
-			w.mine(w.head().Time.Unix()+1, paid)
-			w.final()
-			if got := w.states(back); got[0] != invoice.Orphaned {
-				t.Errorf("%s: the refund is %s", name, got[0])
-			}
-			w.wantRefunded(name, w.payment(paid), 0)
-			if got := w.refunds(); len(got) != 0 {
-				t.Errorf("%s: refunds were announced %v", name, got)
-			}
-		}
-	})
-}
-
 // TestRefundTakesAnotherPaymentInstead mines a payment again with less than its refund, after another
 // payment was found that the provider had left out. The refund then belongs to that one.
 func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
@@ -149,36 +116,6 @@ func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
 	})
 }
 
-// TestFinalRefundExceedsAPaymentThatChanged mines a payment again with less than a final block had
-// refunded of it. The refund stays, no more can be refunded, and the payment needs a decision.
-func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv, paid, back := w.lostPayment(1000)
-		w.final()
-		item := w.only(invoice.ItemWithoutPayment)
-		w.mine(w.head().Time.Unix()+1, withAmount(paid, 400))
-		w.final()
-		if got := w.states(back); got[0] != invoice.Confirmed {
-			t.Errorf("the refund is %s", got[0])
-		}
-		p := w.payment(paid)
-		w.wantRefunded("with less", p, 1000)
-		if got := w.only(invoice.ItemWithoutPayment); got.ObjectID() != item.ObjectID() {
-			t.Errorf("the item is %s, was %s", got.ObjectID(), item.ObjectID())
-		}
-		if got := w.invoice(inv.ID); number(got.AmountPaid) != 400 || number(got.AmountRefunded) != 1000 {
-			t.Errorf("%s are paid and %s refunded", got.AmountPaid, got.AmountRefunded)
-		}
-		expect.Error(t, ledger.ErrRefundExceeds, "another refund")(w.prepare(p, 1))
-		again := w.back(invoice.NewAmount(1))
-		w.mine(w.head().Time.Unix()+1, again)
-		if w.isPaymentOrRefund(again) {
-			t.Error("more is refunded of it")
-		}
-		expect.Equal(t, fmt.Sprint(w.refunds()), fmt.Sprint(map[string]int{inv.ID: 1}), "refunds were announced")
-	})
-}
-
 // TestRollupsOfARefundWhosePaymentChanged mines a payment again without an invoice, after its refund
 // was final. The period of the refund has to be added up again.
 func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
@@ -200,6 +137,38 @@ func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
 		}
 		if got := w.invoice(inv.ID).AmountRefunded; !got.IsZero() {
 			t.Errorf("%s are refunded of the invoice", got)
+		}
+	})
+}
+
+// TestRefundOfAPaymentOfOthers mines a payment again between other accounts or in another currency.
+// Its refund does not refund that payment, which is large enough for it.
+func TestRefundOfAPaymentOfOthers(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, d *database) {
+		for name, change := range map[string]func(w *world, t invoice.Transfer) invoice.Transfer{
+			"from another account": func(_ *world, t invoice.Transfer) invoice.Transfer {
+				t.From = invoice.Address{0xbc}
+				return t
+			},
+			"to another merchant's deposit address": func(w *world, t invoice.Transfer) invoice.Transfer {
+				t.To = w.create(deposited, func(d *invoice.Draft) { d.MerchantID, d.Merchant = w.merchant+"-partner", invoice.Address{0xad} }).DepositAddress
+				return t
+			},
+			"in another currency": func(_ *world, t invoice.Transfer) invoice.Transfer { return inEUR(t) },
+		} {
+			w := d.world(t)
+			_, paid, back := w.lostPayment(400)
+			paid = change(w, paid)
+			w.mine(w.head().Time.Unix()+1, paid)
+			w.final()
+			if got := w.states(back); got[0] != invoice.Orphaned {
+				t.Errorf("%s: the refund is %s", name, got[0])
+			}
+			w.wantRefunded(name, w.payment(paid), 0)
+			if got := w.refunds(); len(got) != 0 {
+				t.Errorf("%s: refunds were announced %v", name, got)
+			}
 		}
 	})
 }

@@ -321,25 +321,3 @@ func TestSignedClaimIsNotLimited(t *testing.T) {
 		}
 	})
 }
-
-// TestClaimOfSeveralPaymentsIsStored claims a transaction with wrong amounts for two
-// invoices. The signed claim for one invoice must not attribute both payments to it.
-func TestClaimOfSeveralPaymentsIsStored(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		payer := newAccount(t)
-		first := w.create()
-		w.create(amount(2_000_000))
-		a := w.pay(invoice.NewAmount(990_000))
-		a.From = payer.address
-		b := a
-		b.Ordinal, b.LogIndex, b.Amount = 1, a.LogIndex+1, invoice.NewAmount(1_990_000)
-		w.mine(start+1, a, b)
-		got, err := w.Claim(t.Context(), ledger.Claim{InvoiceID: first.ID, TxHash: a.TxHash, Signature: payer.sign(t, first, a.TxHash)})
-		if got != ledger.ClaimKept || err != nil {
-			t.Errorf("the claim is %q, %v; want it kept for the merchant", got, err)
-		}
-		for _, p := range []invoice.Transfer{a, b} {
-			expect.Equal(t, w.payment(p).InvoiceID, "", "%s went to", p.Amount)
-		}
-	})
-}

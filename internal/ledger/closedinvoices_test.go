@@ -409,26 +409,6 @@ func TestCatchUpInRecovery(t *testing.T) {
 	})
 }
 
-// TestImportOfRefundedInvoice creates a lost invoice again. Its payment was refunded after it was final.
-func TestImportOfRefundedInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.create(amount(2_000_000))
-		lost := w.lostInvoice(nil)
-		w.lose(lost)
-		begun := w.head().Number + 1
-		paid := w.pay(lost.TransferAmount)
-		for _, transfer := range []invoice.Transfer{paid, w.back(lost.TransferAmount)} {
-			w.mine(w.head().Time.Unix()+1, transfer)
-		}
-		w.final()
-		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil))
-		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
-		w.mine(w.head().Time.Unix() + 1)
-		w.final()
-		w.wantPaidAndRefunded("imported", lost.ID, number(lost.TransferAmount))
-	})
-}
-
 // TestImportOfRefundedDeposit creates a lost invoice again that was paid at its deposit address. The refund of its
 // payment names it and goes to another account, which has paid, too. The recovery knows the deposit address as one of
 // the merchant only with the invoice, and may have read the refund before it knew that address at all.

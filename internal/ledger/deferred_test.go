@@ -171,24 +171,6 @@ func TestManyDeferredRefunds(t *testing.T) {
 	})
 }
 
-// TestPaymentWithADeferredRefundIsNotClaimed claims a payment that may have a deferred refund. The
-// claim is stored for the merchant to decide.
-func TestPaymentWithADeferredRefundIsNotClaimed(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.late()
-		payer := newAccount(t)
-		w.startAboveUnread()
-		inv := w.create()
-		p := w.unattributedPaymentOf(payer, start+2, 990_000)
-		back := w.back(invoice.NewAmount(990_000))
-		back.To = payer.address
-		w.mine(start+3, back)
-		if got, err := w.claimFor(inv, p, &payer); got != ledger.ClaimKept || err != nil {
-			t.Errorf("the claim: %q, %v; want it kept", got, err)
-		}
-	})
-}
-
 // attribution returns the request that attributes the payment of an item to an invoice.
 func (w *world) attribution(i ledger.InboxItem, inv invoice.Invoice) ledger.DecisionRequest {
 	req := w.dismissal(i)

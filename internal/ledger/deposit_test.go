@@ -135,60 +135,6 @@ func TestDepositOfADraft(t *testing.T) {
 	})
 }
 
-// TestSweepIsNoPayment sweeps a deposit address to a settlement address where a direct
-// invoice awaits exactly that amount.
-func TestSweepIsNoPayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create(deposited)
-		paid := w.deposit(inv, 1_000_123)
-		w.mine(start+1, paid)
-		direct := w.create(amount(1_000_123))
-		remaining := w.create(amount(2_000_000))
-		w.mine(start+2, w.pay(invoice.NewAmount(999_877)), tagged(w.pay(invoice.NewAmount(999_877)), invoice.Evidence{Calldata: remaining.CommitmentID}))
-		sweep := tagged(w.sweep(inv, 1_000_123), invoice.Evidence{Calldata: direct.CommitmentID})
-		w.mine(start+3, sweep)
-		if s, ok := w.swept(sweep); !ok || s.Status != invoice.Pending || s.InvoiceID != inv.ID {
-			t.Errorf("the sweep is stored: %t, %+v", ok, s)
-		}
-		if got := w.invoice(inv.ID); !got.SweptTx.IsZero() {
-			t.Error("a sweep that is not final is shown")
-		}
-		w.final()
-		if got := w.invoice(inv.ID); got.SweptTx != sweep.TxHash || got.Status != invoice.Paid || got.AmountPaid != paid.Amount {
-			t.Errorf("the invoice is %s with %s, swept by %s; want %s", got.Status, got.AmountPaid, got.SweptTx, sweep.TxHash)
-		}
-		for _, other := range []invoice.Invoice{direct, remaining} {
-			if got := w.invoice(other.ID); got.Status != invoice.Open {
-				t.Errorf("the sweep paid the direct invoice over %s", other.Amount)
-			}
-		}
-		if w.isPaymentOrRefund(sweep) {
-			t.Error("the sweep is a payment or a refund")
-		}
-		if held := w.unswept(usdc); len(held) > 0 {
-			t.Errorf("after the sweep, deposit addresses hold %v", held)
-		}
-
-		// More arrives, and is swept in a block that a reorg drops.
-		w.mine(start+4, w.deposit(inv, 500), w.deposit(inv, 6))
-		w.final()
-		if held := w.unswept(usdc); held[inv.ID] != 506 {
-			t.Errorf("deposit addresses hold %v", held)
-		}
-		again := w.sweep(inv, 506)
-		w.mine(start+5, again)
-		w.reorg(1)
-		if s, _ := w.swept(again); s.Status != invoice.Orphaned {
-			t.Errorf("the sweep is %s after the reorg", s.Status)
-		}
-		w.mine(start+6, again)
-		w.final()
-		if got := w.invoice(inv.ID); got.SweptTx != again.TxHash || len(w.unswept(usdc)) > 0 {
-			t.Errorf("it was swept by %s, want %s; held are %v", got.SweptTx, again.TxHash, w.unswept(usdc))
-		}
-	})
-}
-
 // TestDepositInAnotherCurrency sends a known token to the deposit address of an invoice in another
 // currency. The merchant sees it with the invoice, it does not count, and the sweep recovers it.
 func TestDepositInAnotherCurrency(t *testing.T) {
@@ -250,44 +196,6 @@ func TestDepositInAnotherCurrency(t *testing.T) {
 	})
 }
 
-// TestRefundOfADeposit refunds payments to a deposit address from the settlement address.
-func TestRefundOfADeposit(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create(deposited)
-		other := w.create(deposited)
-		paid := w.deposit(inv, 1_500_000)
-		w.mine(start+1, paid, w.deposit(other, 400_000))
-		w.mine(start+2, w.sweep(inv, 1_500_000))
-		w.final()
-		w.mine(start+3, w.back(invoice.NewAmount(500_000)))
-		w.final()
-		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 500_000 || got.Status != invoice.Paid {
-			t.Errorf("the invoice is %s with %s refunded", got.Status, got.AmountRefunded)
-		}
-		expect.Equal(t, w.refunds()[inv.ID], 1, "refunds were announced:")
-		r, err := w.PrepareRefund(open(t), ledger.RefundRequest{PaymentID: w.payment(paid).ID, Amount: invoice.NewAmount(300_000), Account: invoice.AccountWithKey})
-		w.must(err)
-		if r.From != w.address || r.To != payer || number(r.Left) != 1_000_000 {
-			t.Errorf("the refund goes from %s to %s, and %s is left", r.From, r.To, r.Left)
-		}
-		w.mine(start+4, tagged(w.back(invoice.NewAmount(300_000)), invoice.Evidence{Calldata: r.Tag}))
-		w.final()
-		if r, err = ledger.NewReader(w.db.store).RefundRecord(t.Context(), r.ID); err != nil || r.Status != invoice.RefundConfirmed || r.From != w.address {
-			t.Errorf("the prepared refund is %s from %s, %v", r.Status, r.From, err)
-		}
-		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 800_000 {
-			t.Errorf("%s is refunded", got.AmountRefunded)
-		}
-		got := w.invoice(other.ID)
-		if !got.AmountRefunded.IsZero() {
-			t.Errorf("of the other invoice %s is refunded", got.AmountRefunded)
-		}
-		if got.Exception != invoice.Underpaid || number(got.Remaining) != 600_000 || !got.TransferAmount.IsZero() || !got.RemainingTransfer.IsZero() {
-			t.Errorf("the other invoice is %q, and %s remains, with the transfer amounts %s and %s", got.Exception, got.Remaining, got.TransferAmount, got.RemainingTransfer)
-		}
-	})
-}
-
 // TestDepositAddressIsNoSettlementAddress checks that another merchant cannot name a deposit address.
 func TestDepositAddressIsNoSettlementAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -323,46 +231,6 @@ func TestDepositAddressOfADraftIsTaken(t *testing.T) {
 		w.must(w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more}))
 		if issued := w.finalize(draft); issued.DepositAddress.IsZero() {
 			t.Error("with other terms it has no deposit address")
-		}
-	})
-}
-
-// TestReorgChangesADeposit mines transactions again with another outcome: their transfers go to or come from other
-// addresses.
-func TestReorgChangesADeposit(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		first, second := w.create(deposited), w.create(deposited)
-		paid, moved, becomesSweep := w.deposit(first, 1_000_000), w.deposit(first, 70), w.deposit(first, 5)
-		swept := w.sweep(first, 70)
-		w.mine(start+1, paid, moved, becomesSweep)
-		w.mine(start+2, swept)
-		w.reorg(2)
-		paid.To, moved.To, swept.From = w.address, second.DepositAddress, second.DepositAddress
-		becomesSweep.From, becomesSweep.To = first.DepositAddress, first.Merchant
-		w.mine(start+3, paid, moved, becomesSweep)
-		w.mine(start+4, swept)
-		w.final()
-		if p := w.payment(paid); p.Attributed() || p.DepositOf != "" || !p.SettlesTo.IsZero() || p.Status != invoice.Confirmed {
-			t.Errorf("at the settlement address, the payment is %+v", p)
-		}
-		if p := w.payment(moved); p.InvoiceID != second.ID || p.DepositOf != second.ID || p.Status != invoice.Confirmed {
-			t.Errorf("at another deposit address, the payment is %+v", p)
-		}
-		if p := w.payment(becomesSweep); p.Status != invoice.Orphaned {
-			t.Errorf("the payment that became a sweep is %s", p.Status)
-		}
-		for _, c := range []struct {
-			by   invoice.Transfer
-			inv  invoice.Invoice
-			paid uint64
-		}{{becomesSweep, first, 0}, {swept, second, 70}} {
-			s, _ := w.swept(c.by)
-			if got := w.invoice(c.inv.ID); s.InvoiceID != c.inv.ID || s.Status != invoice.Confirmed || got.SweptTx != c.by.TxHash || number(got.AmountPaid) != c.paid {
-				t.Errorf("the sweep is %s of %s; the invoice has %s, and was swept by %s, want %s", s.Status, s.InvoiceID, got.AmountPaid, got.SweptTx, c.by.TxHash)
-			}
-		}
-		if held := w.unswept(usdc); len(held) > 0 {
-			t.Errorf("deposit addresses hold %v", held)
 		}
 	})
 }

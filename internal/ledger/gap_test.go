@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -106,74 +105,6 @@ func TestRescanWidensTheGap(t *testing.T) {
 	})
 }
 
-// TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in twice.
-// Found transfers are settled once.
-func TestFillFindsMissedTransfers(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		missed, seen := w.create(), w.create(amount(7_000_000))
-		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
-		paid.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: missed.CommitmentID}}
-		w.observeEmpty(paid)
-		known := w.next(start+11, w.pay(seen.Amount))
-		w.observe(known)
-		back := w.observeEmpty(w.next(start+12, tagged(w.back(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: missed.CommitmentID})))
-		w.final()
-		if got := w.invoice(missed.ID); got.Status != invoice.Open {
-			t.Fatalf("a transfer in an unread block is %s", got.Status)
-		}
-		events := map[*invoice.Invoice][]string{
-			&missed: {"invoice.created", "payment.received", "invoice.paid", "payment.refunded"},
-			&seen:   {"invoice.created", "payment.received", "invoice.paid"},
-		}
-		for range 2 {
-			w.rescan()
-			w.signals()
-			w.fill(101, paid.Header, paid)
-			w.checkGap(&ledger.Gap{Next: 102, Last: 103, LastTime: invoice.Unix(start + 12)})
-			w.fill(102, back.Header, known, back)
-			w.checkGap(nil)
-			for inv, want := range events {
-				got := w.invoice(inv.ID)
-				if got.Status != invoice.Paid || got.Exception != "" || got.SettledAt.Unix() != map[*invoice.Invoice]int64{&missed: start + 10, &seen: start + 11}[inv] {
-					t.Errorf("%s is %s, %q, settled at %s", got.ID, got.Status, got.Exception, got.SettledAt)
-				}
-				expect.NoDiff(t, cmp.Diff(want, w.eventTypes(*inv)), "events of %s", inv.ID)
-			}
-			expect.Equal(t, w.invoice(missed.ID).AmountRefunded, invoice.NewAmount(400_000), "refunded:")
-			expect.NoDiff(t, cmp.Diff([]string{"open done 101", "close due 0"}, w.intents(missed)), "intents")
-			for _, p := range []invoice.Transfer{paid.Transfers[0], paid.Transfers[1], known.Transfers[0]} {
-				if got := w.payment(p); got.Status != invoice.Confirmed || got.Position != p.Position {
-					t.Errorf("the payment of %s is %s at %+v", p.Amount, got.Status, got.Position)
-				}
-			}
-			if p := w.payment(paid.Transfers[1]); p.Attributed() {
-				t.Errorf("3 units nobody asked for went to %s", p.InvoiceID)
-			}
-		}
-		if slices.Contains(w.signals(), "deliveries") {
-			t.Error("filling the gap a second time announced something")
-		}
-	})
-}
-
-// TestFillConfirmsOrphanedPayments finds an orphaned transaction in a final block.
-func TestFillConfirmsOrphanedPayments(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		p := w.pay(inv.Amount)
-		w.mine(start+10, p)
-		w.reorg(1)
-		b := w.observeEmpty(w.next(start+11, p))
-		w.final()
-		w.rescan()
-		w.fill(101, b.Header, b)
-		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockHash != b.Hash {
-			t.Errorf("it is %s in %s, want confirmed in %s", got.Status, got.BlockHash, b.Hash)
-		}
-		expect.NoDiff(t, cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid"}, w.eventTypes(inv)), "events")
-	})
-}
-
 func TestFillErrors(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -216,103 +147,5 @@ func TestFillErrors(t *testing.T) {
 			t.Errorf("resumed, the invoice is %s", got.Status)
 		}
 		expect.Error(t, ledger.ErrCursorMoved, "the same again")(fill(101, line.Header, first))
-	})
-}
-
-// TestGapDefersExpiry checks that an invoice does not expire while blocks that may pay it are unread,
-// whatever the clock showed when it was created.
-func TestGapDefersExpiry(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		old := w.create()
-		unpaid := w.create(amount(2_000_000))
-		paid := w.observeEmpty(w.next(start+10, w.pay(old.TransferAmount)))
-		w.seconds.Store(start + 3000)
-		atTheEdge := w.create(amount(3_000_000))
-		end := w.mine(start + 20)
-		w.rescan()
-		w.seconds.Store(start)
-		young := w.create(amount(4_000_000))
-		w.mine(atTheEdge.ExpiresAt.Unix() + 1)
-		w.final()
-		status := func(inv invoice.Invoice, want invoice.Status) {
-			t.Helper()
-			if got := w.invoice(inv.ID); got.Status != want {
-				t.Errorf("the invoice over %s is %s, want %s", inv.Amount, got.Status, want)
-			}
-		}
-		for _, inv := range []invoice.Invoice{old, unpaid, atTheEdge} {
-			status(inv, invoice.Open)
-		}
-		status(young, invoice.Expired)
-		w.fill(101, paid.Header, paid)
-		status(old, invoice.Paid)
-		status(unpaid, invoice.Open)
-		w.fill(102, end)
-		status(unpaid, invoice.Open) // the payment that was found may have a refund above
-		w.fill(103, w.head())
-		status(unpaid, invoice.Expired)
-		status(atTheEdge, invoice.Expired)
-	})
-}
-
-// TestRemainderFoundAfterExpiry rescans and finds the bare remainder of an invoice that
-// has expired. The payment belongs to the invoice.
-func TestRemainderFoundAfterExpiry(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
-		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))
-		missed := w.observeEmpty(w.next(start+2, rest))
-		w.mine(inv.ExpiresAt.Unix() + 1)
-		w.final()
-		w.rescan()
-		w.fill(101, w.head(), missed)
-		if p := w.payment(rest); p.InvoiceID != inv.ID || p.Method != invoice.ByAmount {
-			t.Errorf("the remainder belongs to %q by %q, want %s", p.InvoiceID, p.Method, inv.ID)
-		}
-	})
-}
-
-// TestRescanKeepsAttributions rescans and finds payments below others that were attributed by their bare amount, or not
-// attributed. Those keep their attribution, also if the new blocks are below the first indexed one.
-func TestRescanKeepsAttributions(t *testing.T) {
-	t.Parallel()
-	onSQLite(t, func(t *testing.T, d *database) {
-		for name, begin := range map[string]func(w *world, missed ledger.Block){
-			"left out": func(w *world, missed ledger.Block) { w.observeEmpty(missed) },
-			"below the first block": func(w *world, missed ledger.Block) {
-				w.blocks = append(w.blocks, missed)
-				w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
-			},
-		} {
-			for _, test := range []struct {
-				other uint64 // amount of a second invoice
-				given bool   // the payment above is attributed
-			}{{1_000_000, false}, {2_000_000, true}} {
-				w := d.world(t)
-				if name != "left out" {
-					w.late()
-				}
-				inv := w.create()
-				w.create(amount(test.other))
-				missed := w.next(start+1, w.pay(inv.TransferAmount))
-				begin(w, missed)
-				bare := w.pay(inv.Amount)
-				w.mine(start+2, bare)
-				w.final()
-				was := w.payment(bare)
-				if was.Attributed() != test.given {
-					t.Fatalf("%s: the payment went to %q", name, was.InvoiceID)
-				}
-				w.rescan()
-				w.fill(101, w.head(), missed)
-				if p := w.payment(missed.Transfers[0]); p.InvoiceID != inv.ID || p.Status != invoice.Confirmed {
-					t.Errorf("%s: what was missed is %s and went to %q", name, p.Status, p.InvoiceID)
-				}
-				if p := w.payment(bare); p != was {
-					t.Errorf("%s: the payment above was %+v and is %+v", name, was, p)
-				}
-			}
-		}
 	})
 }

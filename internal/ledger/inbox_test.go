@@ -1,11 +1,8 @@
 package ledger_test
 
 import (
-	"errors"
-	"sync"
 	"testing"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -72,71 +69,5 @@ func TestInboxApprovals(t *testing.T) {
 		}
 		w.advance(second.ExpiresAt.Unix())
 		expect.Len(t, w.inbox(invoice.ItemApproval), 0, "an expired refund is in the inbox:")
-	})
-}
-
-// TestInboxClaims lists payments that payers claim. Another claim brings a dismissed one back.
-func TestInboxClaims(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		first, second := w.create(), w.create()
-		p := w.unattributedPaymentOf(newAccount(t), start+10, 990_000)
-		if item := w.only(invoice.ItemUnattributed); item.Payment.ID != p.ID {
-			t.Errorf("the item is %+v", item)
-		}
-		w.must(w.claimFor(first, p, nil))
-		item := w.only(invoice.ItemClaimed)
-		if item.Payment.ID != p.ID || len(w.inbox(invoice.ItemUnattributed)) != 0 {
-			t.Errorf("the claimed one is %+v", item)
-		}
-		w.must(w.Decide(w.as("maria"), w.dismissal(item)))
-		expect.Len(t, w.inbox(invoice.ItemClaimed), 0, "a dismissed claim is in the inbox:")
-		w.must(w.claimFor(second, p, nil))
-		again := w.only(invoice.ItemClaimed)
-		if again.Version == item.Version {
-			t.Error("another claim does not change the version")
-		}
-		w.must(w.attribute(p, first))
-		expect.Len(t, w.inbox(invoice.ItemClaimed), 0, "an attributed payment is in the inbox:")
-		var attributed *ledger.AttributedError
-		if _, err := w.Decide(open(t), w.dismissal(again)); !errors.As(err, &attributed) {
-			t.Errorf("dismissed after the attribution: %v", err)
-		}
-	})
-}
-
-// TestDecideConcurrently decides as many people at the same time: one succeeds, and the others see who.
-func TestDecideConcurrently(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		w.create() // has the address watched
-		w.unattributedPaymentOf(newAccount(t), start+10, 990_000)
-		request := w.dismissal(w.only(invoice.ItemUnattributed))
-		people := []string{"maria", "juan", "li", "noor", "ana", "olu", "tim", "eva"}
-		errs := make([]error, len(people))
-		var group sync.WaitGroup
-		for i, name := range people {
-			group.Go(func() { _, errs[i] = w.Decide(w.as(name), request) })
-		}
-		group.Wait()
-		winner := ""
-		for i, err := range errs {
-			if err == nil && winner == "" {
-				winner = people[i]
-			} else if err == nil {
-				t.Errorf("%s and %s have decided", winner, people[i])
-			}
-		}
-		for i, err := range errs {
-			var decided *ledger.DecidedError
-			if people[i] != winner && (!errors.As(err, &decided) || decided.By != winner || decided.At.IsZero()) {
-				t.Errorf("%s learns %v, want that %s has decided", people[i], err, winner)
-			}
-		}
-		entries := 0
-		for _, e := range w.entries() {
-			if e.Action == access.ActionInboxDecide && e.MerchantID == w.merchant {
-				entries++
-			}
-		}
-		expect.Equal(t, entries, 1, "decisions in the audit log:")
 	})
 }

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -74,83 +72,6 @@ func (w *world) wantRefunded(what string, p ledger.PaymentRow, n uint64) {
 	sums, err := ledger.RefundedSums(w.t.Context(), w.db.store, []string{p.ID})
 	w.must(err)
 	expect.Equal(w.t, number(sums[p.ID]), n, "%s: refunded of the payment:", what)
-}
-
-func TestPreparedRefundIsSent(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 0)
-		if r.Status != invoice.RefundPending || number(r.Amount) != 1000 || r.To != payer || r.From != w.address || r.Token != usdc || !r.CanBeSent(at(start)) {
-			t.Fatalf("prepared %+v", r)
-		}
-		if len(r.Warnings(at(w.seconds.Load()))) > 0 {
-			t.Errorf("warnings %v", r.Warnings(at(w.seconds.Load())))
-		}
-		transfer := w.send(r)
-		w.mine(w.head().Time.Unix()+1, transfer)
-		w.wantRefund("mined", r.ID, invoice.RefundPending, 1000)
-		if w.refund(r.ID).CanBeSent(at(start)) {
-			t.Error("a refund that is on the chain can be sent again")
-		}
-		w.reorg(1)
-		w.wantRefund("dropped", r.ID, invoice.RefundPending, 1000)
-		if w.refund(r.ID).CanBeSent(at(start)) {
-			t.Error("a refund that a reorg dropped can be sent again")
-		}
-		w.mine(w.head().Time.Unix()+2, transfer)
-		w.final()
-		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 1000)
-		if got := w.refund(r.ID); got.Transfer.TxHash != transfer.TxHash || got.Transfer.BlockNumber == 0 || got.Transfer.ConfirmedAt.IsZero() {
-			t.Errorf("confirmed by %+v", got.Transfer)
-		}
-		for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
-			if e.Type == invoice.EventRefunded && !strings.Contains(string(e.Body), `"preparedRefundId":"`+r.ID+`"`) {
-				t.Errorf("the event does not name the prepared refund: %s", e.Body)
-			}
-		}
-		expect.Equal(t, w.refunds()[p.InvoiceID], 1, "events:")
-		all, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: p.ID, Limit: 10})
-		if err != nil || len(all) != 1 || all[0].ID != r.ID {
-			t.Errorf("the list has %v, %v", all, err)
-		}
-		if byTransfer := w.refund(all[0].Transfer.ID); byTransfer.ID != r.ID {
-			t.Errorf("the id of the transfer finds %s", byTransfer.ID)
-		}
-		expect.Error(t, ledger.ErrRefundExceeds, "another refund of a refunded payment")(w.prepare(p, 1))
-	})
-}
-
-func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		first := w.mustPrepare(p, 600)
-		expect.Error(t, ledger.ErrRefundExceeds, "601 and 400")(w.prepare(p, 401))
-		rest := w.mustPrepare(p, 0)
-		if number(rest.Amount) != 400 {
-			t.Errorf("the rest is %s", rest.Amount)
-		}
-		_, err := w.prepare(p, 0)
-		expect.Error(t, ledger.ErrRefundExceeds, "nothing left")(err)
-
-		canceled, err := w.CancelRefund(t.Context(), first.ID, "")
-		if err != nil || canceled.Status != invoice.RefundCanceled || canceled.CanceledAt.IsZero() {
-			t.Fatalf("canceled %+v, %v", canceled, err)
-		}
-		if again, err := w.CancelRefund(t.Context(), first.ID, w.merchant); err != nil || again.CanceledAt != canceled.CanceledAt {
-			t.Errorf("canceled again %+v, %v", again, err)
-		}
-		expect.Error(t, db.ErrNotFound, "another merchant cancels")(w.CancelRefund(t.Context(), first.ID, "another"))
-		next := w.mustPrepare(p, 600)
-
-		// A record that has expired reserves its amount until it is stored as expired.
-		w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
-		expect.Error(t, ledger.ErrRefundExceeds, "prepare before the expiry is stored")(w.prepare(p, 1000))
-		w.must(w.ExpireRefunds(t.Context()))
-		w.mustPrepare(p, 1000)
-		w.wantRefund("late", next.ID, invoice.RefundExpired, 0)
-		w.wantRefund("late", first.ID, invoice.RefundCanceled, 0)
-		expect.Error(t, ledger.ErrRefundNotOpen, "cancel an expired one")(w.CancelRefund(t.Context(), next.ID, ""))
-	})
 }
 
 func TestPrepareRefundIsIdempotent(t *testing.T) {
@@ -301,52 +222,6 @@ func toward(t invoice.Transfer, to invoice.Address) invoice.Transfer {
 	return t
 }
 
-// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund was canceled.
-func TestCanceledRefundArrives(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		w.must(w.CancelRefund(t.Context(), r.ID, ""))
-		w.mine(w.head().Time.Unix()+1, w.send(r))
-		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
-		_, err := w.CancelRefund(t.Context(), r.ID, "")
-		expect.Error(t, ledger.ErrRefundNotOpen, "cancel what was sent")(err)
-		w.reorg(1)
-		w.wantRefund("dropped", r.ID, invoice.RefundCanceled, 600)
-	})
-}
-
-// TestSmallerTransferReleasesTheRestWhenFinal sends less than was prepared. Until the transfer is
-// final, a reorg may drop it, and the whole amount may be sent.
-func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		w.mine(w.head().Time.Unix()+1, withAmount(w.send(r), 100))
-		expect.Error(t, ledger.ErrRefundExceeds, "before it is final")(w.prepare(p, 401))
-		w.final()
-		w.mustPrepare(p, 900)
-	})
-}
-
-// TestOtherTransferOvertakesThePrepared refunds, with another transfer, the amount that a prepared refund reserved.
-func TestOtherTransferOvertakesThePrepared(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(500)))
-		w.final()
-		got := w.refund(r.ID)
-		if got.Status != invoice.RefundPending || got.CanBeSent(at(start)) || len(got.Warnings(at(w.seconds.Load()))) != 1 || got.Warnings(at(start))[0] != invoice.WarnExceedsRemainder {
-			t.Errorf("it is %s with warnings %v", got.Status, got.Warnings(at(w.seconds.Load())))
-		}
-		all, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{MerchantID: w.merchant, Limit: 10})
-		if err != nil || len(all) != 2 {
-			t.Errorf("the list has %v, %v; want both", all, err)
-		}
-	})
-}
-
 func TestPayerNamesTheAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		customer, stranger := newAccount(t), newAccount(t)
@@ -462,5 +337,20 @@ func TestTaggedRefundOfTooMuch(t *testing.T) {
 			w.t.Errorf("the refund is %s by %s, want confirmed by %s", got.Status, got.Transfer.TxHash, untagged.TxHash)
 		}
 		w.wantRefunded("the payment", p, 1000)
+	})
+}
+
+// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund was canceled.
+func TestCanceledRefundArrives(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		w.must(w.CancelRefund(t.Context(), r.ID, ""))
+		w.mine(w.head().Time.Unix()+1, w.send(r))
+		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		expect.Error(t, ledger.ErrRefundNotOpen, "cancel what was sent")(err)
+		w.reorg(1)
+		w.wantRefund("dropped", r.ID, invoice.RefundCanceled, 600)
 	})
 }

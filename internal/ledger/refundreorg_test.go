@@ -21,8 +21,6 @@ import (
 	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
-const byReorg = "a transaction that left the chain"
-
 // withdraw withdraws the submission in force of a refund. No node has its transaction.
 func (w *world) withdraw(refundID string) error {
 	w.t.Helper()
@@ -34,95 +32,6 @@ func (w *world) withdraw(refundID string) error {
 	}
 	_, err = w.WithdrawSubmission(w.as("juan"), ledger.Withdrawal{RefundID: refundID, SubmissionID: s.ID, Gone: s.TxHash})
 	return err
-}
-
-// TestDroppedRefundIsAwaited sends a refund as prepared, and a reorg drops its block. The amount is not
-// offered again while the transaction may be mined.
-func TestDroppedRefundIsAwaited(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		transfer := w.send(r)
-		for range 2 { // the second time, the submission is there
-			w.mine(w.head().Time.Unix()+1, transfer)
-			w.reorg(1)
-		}
-		refused := func(when string) {
-			t.Helper()
-			if got := w.refund(r.ID); got.CanBeSent(at(w.seconds.Load())) || got.Status != invoice.RefundPending {
-				t.Errorf("%s: the refund is %s and can be sent", when, got.Status)
-			}
-			_, err := w.SubmitRefund(w.as("juan"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-			wantSubmitted(t, when+": submitted by another", err, byReorg)
-			_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
-			wantSubmitted(t, when+": canceled", err, byReorg)
-			expect.Error(t, ledger.ErrRefundExceeds, "%s: more than is left", when)(w.prepare(p, 401))
-		}
-		refused("dropped")
-		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), byReorg)
-		w.seconds.Add(int64(invoice.RefundLifetime / time.Second))
-		w.must(w.ExpireRefunds(t.Context()))
-		refused("after the time to send it")
-
-		w.must(w.withdraw(r.ID))
-		if got := w.refund(r.ID); got.StatusAt(at(w.seconds.Load())) != invoice.RefundExpired {
-			t.Errorf("withdrawn, the refund is %s", got.StatusAt(at(w.seconds.Load())))
-		}
-		w.must(w.ExpireRefunds(t.Context()))
-		again := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
-		if got := w.refund(again.ID).Warnings(at(w.seconds.Load())); !slices.Contains(got, invoice.WarnTransferDropped) {
-			t.Errorf("another refund of the payment has the warnings %v", got)
-		}
-		w.mine(w.head().Time.Unix()+1, transfer) // after all
-		w.wantRefund("mined after all", r.ID, invoice.RefundPending, 600)
-		if got := w.refund(again.ID); got.CanBeSent(at(w.seconds.Load())) {
-			t.Error("the other refund can be sent, though less is left")
-		}
-	})
-}
-
-// TestDroppedRefundIsWithdrawn: after ten minutes without the transaction the refund can be sent again, with a
-// warning.
-func TestDroppedRefundIsWithdrawn(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{})
-		w.must(err)
-		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
-		transfer := w.send(r)
-		w.mine(w.head().Time.Unix()+1, transfer)
-		w.reorg(1)
-		wantSubmitted(t, "withdrawn within ten minutes of the reorg", w.withdraw(r.ID), "maria")
-		if all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), r.ID); err != nil || len(all) != 1 || all[0].ID != s.ID || all[0].TxHash != transfer.TxHash {
-			t.Errorf("the submissions are %+v, %v; want maria's, with the transaction that was seen", all, err)
-		}
-		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
-		w.must(w.withdraw(r.ID))
-		if got := w.refund(r.ID); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
-			t.Errorf("withdrawn, it can be sent: %t, with the warnings %v", got.CanBeSent(at(w.seconds.Load())), got.Warnings(at(w.seconds.Load())))
-		}
-	})
-}
-
-// TestDroppedRefundByHandIsAwaited sends a refund by hand, which a reorg drops while another one is prepared.
-func TestDroppedRefundByHandIsAwaited(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		byHand := w.back(invoice.NewAmount(700))
-		w.mine(w.head().Time.Unix()+1, byHand)
-		w.mustPrepare(p, 300)
-		w.reorg(1)
-		expect.Error(t, ledger.ErrRefundExceeds, "dropped")(w.prepare(p, 1))
-		expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunding, "the payment is")
-		record, _ := w.storedRefund(byHand)
-		wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), byReorg)
-		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
-		w.must(w.withdraw(record.ID))
-		if got := w.mustPrepare(p, 700); !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
-			t.Errorf("another refund has the warnings %v", got.Warnings(at(w.seconds.Load())))
-		}
-	})
 }
 
 // TestDroppedRefundIsPrepared drops a refund by hand. Its transaction then pays a prepared refund, so
@@ -166,54 +75,6 @@ func (w *world) accept(item ledger.InboxItem) error {
 	req.Outcome = invoice.Accepted
 	_, err := w.Decide(w.as("maria"), req)
 	return err
-}
-
-// TestDecidedWithoutLatePayment decides about an underpaid invoice, which gets more later. Once the
-// later payment was refunded, no new decision is needed.
-func TestDecidedWithoutLatePayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		for _, outcome := range []invoice.Outcome{invoice.Dismissed, invoice.Accepted} {
-			item, _ := w.underpaid()
-			req := w.dismissal(item)
-			req.Outcome = outcome
-			d, err := w.Decide(w.as("maria"), req)
-			w.must(err)
-			w.wantItem("decided", item.Invoice, "")
-
-			late := w.payFor(item.Invoice, 70_000)
-			w.mine(w.head().Time.Unix()+1, late)
-			w.final()
-			w.wantItem("more came late", item.Invoice, invoice.ItemLate)
-			r := w.mustPrepare(w.payment(late), 0)
-			w.mine(w.head().Time.Unix()+1, w.send(r))
-			w.wantItem("the refund is in a block", item.Invoice, invoice.ItemLate)
-			w.final()
-			w.wantItem(string(outcome)+", and what came late was refunded", item.Invoice, "")
-			var decided *ledger.DecidedError
-			if _, err := w.Decide(w.as("juan"), req); !errors.As(err, &decided) || decided.By != "maria" {
-				t.Errorf("%s again: %v", outcome, err)
-			}
-			w.must(w.UndoDecision(t.Context(), d.ID, w.merchant))
-			w.wantItem("undone", item.Invoice, invoice.ItemUnderpaid)
-			w.mine(w.head().Time.Unix()+1, w.payFor(item.Invoice, 70_000))
-			w.final()
-			w.wantItem("more came late again", item.Invoice, invoice.ItemLate)
-		}
-	})
-}
-
-// wantItem fails the test unless an invoice has an item of the kind, or no item if the kind is empty.
-func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind) {
-	w.t.Helper()
-	var got invoice.ItemKind
-	for _, kind := range invoice.ItemKinds {
-		for _, item := range w.inbox(kind) {
-			if item.Invoice.ID == inv.ID {
-				got = kind
-			}
-		}
-	}
-	expect.Equal(w.t, got, want, "%s: the invoice is in the inbox as", what)
 }
 
 // TestAcceptedOrRefunded: the rest of an amount cannot be waived for money that goes back, in either
@@ -336,21 +197,6 @@ func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTheClockIsAhead withdraws another person's submission, a moment after it began,
-// while the clock is ahead by hours.
-func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		schedule := w.scheduled()
-		r := w.mustPrepare(w.paid(1000), 0)
-		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{}))
-		w.seconds.Add(3 * 3600)
-		schedule.Add(1)
-		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
-		schedule.Add(int64(invoice.SubmissionPatience / time.Second))
-		w.must(w.withdraw(r.ID))
-	})
-}
-
 // TestSubmissionSeenBeginsAnew finds a submission's transaction at a node: its 10 minutes start again,
 // unless it has another transaction by now.
 func TestSubmissionSeenBeginsAnew(t *testing.T) {
@@ -412,63 +258,6 @@ func (w *world) forget(r invoice.RefundRecord) {
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.RefreshUses(w.t.Context(), tx, r.PaymentID) }))
 }
 
-// TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another account than the
-// payer's. Their transfers are read afterwards: they become the same refunds, and their amounts are not offered again.
-func TestLostRefundIsRecognized(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		first, second := w.mustPrepare(p, 700, to(invoice.Address{0xee})), w.mustPrepare(p, 200)
-		w.forget(first)
-		w.forget(second)
-		if left, err := w.prepare(p, 0); err != nil || number(left.Amount) != 1000 {
-			t.Fatalf("before the chain is read %s can be refunded, %v", left.Amount, err)
-		} else {
-			w.forget(left)
-		}
-		w.mine(w.head().Time.Unix()+1, w.send(first), w.send(second))
-		w.wantRefund("mined", first.ID, invoice.RefundPending, 700)
-		w.reorg(1)
-		w.wantRefunded("dropped", p, 0)
-		if r := w.refund(first.ID); r.CanBeSent(at(w.seconds.Load())) {
-			t.Errorf("a recovered refund whose block was dropped can be sent: %+v", r)
-		}
-		w.mine(w.head().Time.Unix()+2, w.send(first), w.send(second))
-		w.final()
-		for _, want := range []invoice.RefundRecord{first, second} {
-			w.wantRefund("final", want.ID, invoice.RefundConfirmed, number(want.Amount))
-			got := w.refund(want.ID)
-			if got.Tag != want.Tag || got.PaymentID != p.ID || got.MerchantID != want.MerchantID || got.To != want.To || got.Amount != want.Amount || got.Reason == "" {
-				t.Errorf("recovered %+v, prepared was %+v", got, want)
-			}
-		}
-		w.wantRefunded("final", p, 900)
-		if got := w.invoice(p.InvoiceID).AmountRefunded; number(got) != 900 {
-			t.Errorf("the invoice has %s refunded", got)
-		}
-		if r := w.mustPrepare(p, 0); number(r.Amount) != 100 {
-			t.Errorf("%s is offered, want 100", r.Amount)
-		}
-	})
-}
-
-// TestLostPaymentAndRefund reads a payment and its refund in one block, in a database that has neither.
-func TestLostPaymentAndRefund(t *testing.T) {
-	eachWorld(t, func(_ *testing.T, w *world) {
-		inv := w.create(amount(1000))
-		pay := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
-		refundID := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
-		var err error
-		back := w.back(invoice.NewAmount(1000))
-		back.To = invoice.Address{0xee}
-		back.Evidence.Calldata, err = invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, pay.TxHash, pay.Ordinal), refundID)
-		w.must(err)
-		w.mine(w.head().Time.Unix()+1, pay, back)
-		w.final()
-		w.wantRefund("final", refundID, invoice.RefundConfirmed, 1000)
-		w.wantRefunded("final", w.payment(pay), 1000)
-	})
-}
-
 // TestForeignTagsRestoreNothing sends transfers with tags that name a payment that they do not refund,
 // or another refund.
 func TestForeignTagsRestoreNothing(t *testing.T) {
@@ -491,21 +280,6 @@ func TestForeignTagsRestoreNothing(t *testing.T) {
 		}
 		w.wantRefunded("foreign", p, 0)
 		w.wantRefund("known", known.ID, invoice.RefundPending, 0)
-	})
-}
-
-// TestTagOfOlderVersion requires that a refund with a tag that cannot be recomputed is recognized by its record.
-func TestTagOfOlderVersion(t *testing.T) {
-	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 400, to(invoice.Address{0xee}))
-		old := w.hash("the hash that an older version stored")
-		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET tag = $1 WHERE id = $2", old.String(), r.ID))
-		transfer := w.send(r)
-		transfer.Evidence.Calldata = old
-		w.mine(w.head().Time.Unix()+1, transfer)
-		w.final()
-		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 400)
 	})
 }
 
@@ -558,26 +332,6 @@ func TestUnrecognizedTransfers(t *testing.T) {
 		if got := w.refund(r.ID); !got.CanBeSent(now) || slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
 			t.Errorf("after the check the refund has %v", got.Warnings(now))
 		}
-	})
-}
-
-// TestTwoTagsWithOneID mines two transfers that name one refund of two payments. Their sender chooses the id. Only the
-// first restores the refund, and the block is stored.
-func TestTwoTagsWithOneID(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		first, second := w.paid(1000), w.paid(500)
-		id := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
-		a, b := w.back(invoice.NewAmount(100)), w.back(invoice.NewAmount(200))
-		for transfer, paid := range map[*invoice.Transfer]string{&a: first.ID, &b: second.ID} {
-			tag, err := invoice.RefundTag(paid, id)
-			w.must(err)
-			transfer.Evidence.Calldata = tag
-		}
-		w.mine(w.head().Time.Unix()+1, a, b)
-		w.final()
-		r, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
-		w.must(err)
-		expect.Equal(t, r.PaymentID, first.ID, "the refund pays back")
 	})
 }
 
@@ -676,5 +430,40 @@ func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
 				t.Errorf("nothing refuses %s of a transfer that was not prepared", set)
 			}
 		}
+	})
+}
+
+// TestTwoTagsWithOneID mines two transfers that name one refund of two payments. Their sender chooses the id. Only the
+// first restores the refund, and the block is stored.
+func TestTwoTagsWithOneID(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second := w.paid(1000), w.paid(500)
+		id := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
+		a, b := w.back(invoice.NewAmount(100)), w.back(invoice.NewAmount(200))
+		for transfer, paid := range map[*invoice.Transfer]string{&a: first.ID, &b: second.ID} {
+			tag, err := invoice.RefundTag(paid, id)
+			w.must(err)
+			transfer.Evidence.Calldata = tag
+		}
+		w.mine(w.head().Time.Unix()+1, a, b)
+		w.final()
+		r, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
+		w.must(err)
+		expect.Equal(t, r.PaymentID, first.ID, "the refund pays back")
+	})
+}
+
+// TestWithdrawalWhileTheClockIsAhead withdraws another person's submission, a moment after it began,
+// while the clock is ahead by hours.
+func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		schedule := w.scheduled()
+		r := w.mustPrepare(w.paid(1000), 0)
+		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{}))
+		w.seconds.Add(3 * 3600)
+		schedule.Add(1)
+		wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
+		schedule.Add(int64(invoice.SubmissionPatience / time.Second))
+		w.must(w.withdraw(r.ID))
 	})
 }

@@ -31,56 +31,6 @@ func (w *world) wantUnsendable(when, id string, warnings ...invoice.RefundWarnin
 // patience advances the clocks until a submission may be withdrawn.
 func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / time.Second)) }
 
-// TestNothingIsSentBesideDropped drops the transfer of a refund while another one of the payment is
-// prepared. The other one is not offered until the dropped one is withdrawn.
-func TestNothingIsSentBesideDropped(t *testing.T) {
-	t.Parallel()
-	onSQLite(t, func(t *testing.T, d *database) {
-		var w *world
-		for name, prepare := range map[string]func(ledger.RefundRequest) (dropped invoice.Transfer, other string){
-			"by hand": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				other, err := w.PrepareRefund(open(t), req)
-				w.must(err)
-				return w.back(invoice.NewAmount(700)), other.ID
-			},
-			"expired": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				first, err := w.PrepareRefund(open(t), req)
-				w.must(err)
-				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
-				w.must(w.ExpireRefunds(t.Context()))
-				other, err := w.PrepareRefund(open(t), req)
-				w.must(err)
-				return w.send(first), other.ID
-			},
-			"canceled": func(req ledger.RefundRequest) (invoice.Transfer, string) {
-				first, err := w.PrepareRefund(open(t), req)
-				w.must(err)
-				w.must(w.CancelRefund(t.Context(), first.ID, w.merchant))
-				other, err := w.PrepareRefund(open(t), req)
-				w.must(err)
-				return w.send(first), other.ID
-			},
-		} {
-			w = d.world(t)
-			p := w.paid(1000)
-			transfer, other := prepare(ledger.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1000), To: p.From, Account: invoice.AccountWithKey})
-			w.mine(w.head().Time.Unix()+1, transfer)
-			w.wantUnsendable(name+", in a block", other)
-			w.reorg(1)
-			w.wantUnsendable(name+", dropped", other, invoice.WarnTransferDropped, invoice.WarnExceedsRemainder)
-			expect.Error(t, ledger.ErrRefundExceeds, "%s: another is prepared", name)(w.prepare(p, 1))
-
-			w.patience()
-			record, _ := w.storedRefund(transfer)
-			w.must(w.withdraw(record.ID))
-			if got := w.refund(other); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
-				t.Errorf("%s, withdrawn: can be sent: %t, with the warnings %v", name, got.CanBeSent(at(w.seconds.Load())), got.Warnings(at(w.seconds.Load())))
-			}
-			w.must(w.CancelRefund(t.Context(), other, w.merchant))
-		}
-	})
-}
-
 // TestDroppedTransactionIsKept records another transaction of a refund while the one that a reorg dropped may be mined.
 func TestDroppedTransactionIsKept(t *testing.T) {
 	t.Parallel()
@@ -135,32 +85,6 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 	})
 }
 
-// TestRecordedTransactionHasTime records a transaction long after its submission began. It may take as
-// long to reach the nodes as any other.
-func TestRecordedTransactionHasTime(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		r := w.mustPrepare(w.paid(1000), 1000)
-		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-		w.must(err)
-		put := func(tx invoice.Hash) {
-			t.Helper()
-			w.must(w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx, invoice.Hash{7}))
-		}
-		for _, tx := range []invoice.Hash{{7}, {8}} { // the wallet replaces the first one
-			w.patience()
-			put(tx)
-			wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
-		}
-		w.seconds.Add(int64(invoice.SubmissionPatience/time.Second) - 1)
-		put(invoice.Hash{8}) // no effect
-		wantSubmitted(t, "withdrawn a second too early", w.withdraw(r.ID), "maria")
-		w.seconds.Add(1)
-		w.must(w.withdraw(r.ID))
-		put(invoice.Hash{8}) // the wallet has sent it after all
-		wantSubmitted(t, "withdrawn at once again", w.withdraw(r.ID), "maria")
-	})
-}
-
 // TestTransactionAfterTheEnd records the transaction of a refund that was stored as expired, or canceled: it may be
 // mined, so its amount is reserved.
 func TestTransactionAfterTheEnd(t *testing.T) {
@@ -195,42 +119,6 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 			w.patience()
 			w.must(w.withdraw(r.ID))
 			w.mustPrepare(p, 1000)
-		}
-	})
-}
-
-// TestAcceptedWhileDropped: the rest of an amount is not waived while a refund that a reorg dropped may be mined.
-func TestAcceptedWhileDropped(t *testing.T) {
-	t.Parallel()
-	onSQLite(t, func(t *testing.T, d *database) {
-		for _, name := range []string{"by hand", "canceled", "canceled, with a transaction"} {
-			w := d.world(t)
-			item, part := w.underpaid()
-			var id string
-			if name == "by hand" {
-				transfer := w.back(invoice.NewAmount(600_000))
-				w.mine(w.head().Time.Unix()+1, transfer)
-				w.reorg(1)
-				record, _ := w.storedRefund(transfer)
-				id = record.ID
-			} else {
-				r := w.mustPrepare(w.payment(part), 600_000)
-				s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
-				w.must(err)
-				w.must(w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID}))
-				w.must(w.CancelRefund(t.Context(), r.ID, ""))
-				if name == "canceled" {
-					w.mine(w.head().Time.Unix()+1, w.send(r))
-					w.reorg(1)
-				} else {
-					w.must(w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7}, invoice.Hash{}))
-				}
-				id = r.ID
-			}
-			expect.Equal(t, useName(w.accept(item)), "refunding", "%s: accepted while the refund may be mined:", name)
-			w.patience()
-			w.must(w.withdraw(id))
-			w.must(w.accept(item))
 		}
 	})
 }

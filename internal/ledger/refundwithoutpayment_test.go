@@ -51,65 +51,6 @@ func (w *world) wantRefundOf(t invoice.Transfer, status invoice.PaymentStatus, o
 	}
 }
 
-// TestRefundWithoutPayment drops a payment and not its refund. The refund becomes final, its event is
-// sent, and it needs a decision. When the payment is mined again, it is completely refunded.
-func TestRefundWithoutPayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv, paid, back := w.refundWithoutPayment()
-		w.wantRefundOf(back, invoice.Pending, paid)
-		pending := w.only(invoice.ItemWithoutPayment)
-		d, err := w.Decide(w.as("maria"), w.dismissal(pending))
-		if err != nil || d.By != "maria" || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
-			t.Errorf("dismissed: %+v, %v", d, err)
-		}
-		w.final()
-		w.wantRefundOf(back, invoice.Confirmed, paid)
-		item := w.only(invoice.ItemWithoutPayment) // a final loss is different from one that may be undone
-		if item.Version == pending.Version || item.ObjectID() != pending.ObjectID() {
-			t.Errorf("the item is %s %q, was %s %q", item.ObjectID(), item.Version, pending.ObjectID(), pending.Version)
-		}
-		if got := w.invoice(inv.ID); got.AmountRefunded != inv.TransferAmount || !got.AmountPaid.IsZero() || got.Status != invoice.Open {
-			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
-		}
-		if got := w.refunds(); got[inv.ID] != 1 {
-			t.Errorf("refunds were announced %v", got)
-		}
-
-		w.mine(start+5, paid)
-		expect.Len(t, w.inbox(invoice.ItemWithoutPayment), 0, "with its payment, the refund is in the inbox:")
-		expect.Error(t, ledger.ErrItemChanged, "dismissed with its payment")(w.Decide(open(t), w.dismissal(item)))
-		w.reorg(1)
-		w.only(invoice.ItemWithoutPayment)
-		w.mine(start+6, paid)
-		w.final()
-		if got := w.invoice(inv.ID); got.Status != invoice.Open || got.AmountRefunded != got.AmountPaid {
-			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
-		}
-		if got := w.refunds(); got[inv.ID] != 1 || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
-			t.Errorf("refunds were announced %v", got)
-		}
-	})
-}
-
-// TestRefundWithoutPaymentTakesAnother pays twice. If the payment of a refund is dropped, the refund
-// belongs to the other payment.
-func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv, other := w.create(), w.create(amount(2_000_000))
-		second := w.pay(other.TransferAmount)
-		w.mine(start+1, second)
-		paid := w.pay(inv.TransferAmount)
-		w.mine(start+2, paid)
-		back := w.back(inv.TransferAmount)
-		w.mine(start+3, back)
-		w.wantRefundOf(back, invoice.Pending, paid)
-		w.reorg(2)
-		w.mine(start+4, back)
-		w.wantRefundOf(back, invoice.Pending, second)
-		expect.Len(t, w.inbox(invoice.ItemWithoutPayment), 0, "the refund of another payment is in the inbox:")
-	})
-}
-
 // TestRefundWithoutPaymentIsRead reads the inbox of the operator and of others.
 func TestRefundWithoutPaymentIsRead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

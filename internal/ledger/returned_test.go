@@ -98,35 +98,6 @@ func TestRefundedMoneyCoversNothing(t *testing.T) {
 	})
 }
 
-// TestRefundInTheGap reads final blocks with a payment and its refund, in one transaction. They count in the order of
-// the chain: a payment below the block of its refund pays the invoice first, and one in the same block does not.
-func TestRefundInTheGap(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		for _, c := range []struct {
-			apart bool
-			want  invoice.Status
-		}{{true, invoice.Paid}, {false, invoice.Open}} {
-			w.chainKey += "-late"
-			w.Service, w.blocks = w.service(), w.blocks[:1]
-			inv := w.create()
-			p := w.payFor(inv, 600_000)
-			first, back := w.payFor(inv, 400_000), w.back(p.Amount)
-			blocks := [][]invoice.Transfer{{p, first, back}}
-			if c.apart {
-				blocks = [][]invoice.Transfer{{p}, {first}, {back}}
-			}
-			for _, transfers := range append(blocks, nil) {
-				w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
-			}
-			w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
-			w.fill(101, w.head(), w.blocks[1:]...)
-			if got := w.invoice(inv.ID); got.Status != c.want || w.payment(p).InvoiceID != inv.ID {
-				t.Errorf("refunded in another block: %t, the invoice is %s, want %s", c.apart, got.Status, c.want)
-			}
-		}
-	})
-}
-
 // TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund makes the invoice's payments count
 // again. They pay it below the block of the second refund, which takes so much that afterwards they would not.
 func TestTwoRefundsInTheGap(t *testing.T) {
@@ -147,22 +118,6 @@ func TestTwoRefundsInTheGap(t *testing.T) {
 		if got := w.wantDue(inv.ID, invoice.Paid, 0); got.AmountRefunded != invoice.NewAmount(900_000) {
 			t.Errorf("%s were refunded", got.AmountRefunded)
 		}
-	})
-}
-
-// TestSmallerRefundConfirmed sends less for a prepared refund than its amount. Once the transfer is
-// final, the difference counts for the open invoice again.
-func TestSmallerRefundConfirmed(t *testing.T) {
-	eachWorld(t, func(_ *testing.T, w *world) {
-		inv := w.create()
-		r := w.mustPrepare(w.confirmed(w.payFor(inv, 600_000)), 0)
-		smaller := w.send(r)
-		smaller.Amount = invoice.NewAmount(100_000)
-		w.seconds.Add(1)
-		w.mine(w.seconds.Load(), smaller)
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		w.final()
-		w.wantDue(inv.ID, invoice.Open, 500_000)
 	})
 }
 
@@ -194,24 +149,6 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 	})
 }
 
-// TestReleasedRefundOfAnExpiredInvoice expects an expired invoice to be underpaid again once its
-// payment is not sent back.
-func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		r := w.mustPrepare(w.confirmed(w.payFor(inv, 400_000)), 0)
-		w.advance(inv.ExpiresAt.Unix() + 100)
-		if got := w.invoice(inv.ID); got.Status != invoice.Expired || got.Exception != "" {
-			t.Errorf("while all is to be sent back, it is %s and %q", got.Status, got.Exception)
-		}
-		w.must(w.CancelRefund(t.Context(), r.ID, ""))
-		got := w.invoice(inv.ID)
-		if kind, _ := invoice.ItemOf(got); got.Exception != invoice.Underpaid || kind != invoice.ItemUnderpaid {
-			t.Errorf("after the cancellation it is %q, and %q in the inbox", got.Exception, kind)
-		}
-	})
-}
-
 // TestReleasedRefundPays wants an invoice to be paid once the refund of the covering payment is
 // canceled, has expired, or was dropped by a reorg for longer than it is awaited.
 func TestReleasedRefundPays(t *testing.T) {
@@ -234,82 +171,6 @@ func TestReleasedRefundPays(t *testing.T) {
 				release(w, first, r)
 				w.wantDue(inv.ID, invoice.Paid, 0)
 				expect.Equal(t, w.paidEvents(inv), 1, "events:")
-			})
-		})
-	}
-}
-
-// TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so
-// the refunded amount does not count until a person withdraws it.
-func TestDroppedRefundOfOpenInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		w.confirmed(w.payFor(inv, 400_000))
-		w.seconds.Add(1)
-		back := w.back(invoice.NewAmount(400_000))
-		w.mine(w.seconds.Load(), back)
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		w.reorg(1)
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		w.confirmed(w.payFor(inv, 600_000))
-		w.must(w.ExpireRefunds(t.Context()))
-		w.wantDue(inv.ID, invoice.Open, 400_000)
-		w.seconds.Add(int64(invoice.SubmissionPatience.Seconds()))
-		w.must(w.ExpireRefunds(t.Context()))
-		w.wantDue(inv.ID, invoice.Open, 400_000)
-		record, _ := w.storedRefund(back)
-		w.must(w.withdraw(record.ID)) // no node has it any more
-		w.wantDue(inv.ID, invoice.Paid, 0)
-	})
-}
-
-// TestVoidOfRefundedInvoice makes an invoice void after its payment was sent back.
-func TestVoidOfRefundedInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		inv := w.create()
-		w.seconds.Add(1)
-		w.mine(w.seconds.Load(), w.payFor(inv, 1_000_000), w.back(invoice.NewAmount(1_000_000)))
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		w.must(w.Void(t.Context(), w.own(), inv.ID))
-		w.final()
-		if got := w.invoice(inv.ID); got.Status != invoice.Void || got.Exception != "" {
-			t.Errorf("it is %s, %q", got.Status, got.Exception)
-		}
-	})
-}
-
-// TestAttributeWhatIsLeft refunds a part of a payment without an invoice, and then attributes it to an
-// invoice that is open, has expired, or is paid. The rest of the payment counts.
-func TestAttributeWhatIsLeft(t *testing.T) {
-	for when, c := range map[string]struct {
-		prepare func(w *world, inv invoice.Invoice)
-		check   func(inv invoice.Invoice) bool
-	}{
-		"open": {func(*world, invoice.Invoice) {}, func(inv invoice.Invoice) bool { return inv.Due() == invoice.NewAmount(415_000) }},
-		"expired": {
-			func(w *world, inv invoice.Invoice) { w.advance(inv.ExpiresAt.Unix() + 10) },
-			func(inv invoice.Invoice) bool {
-				return inv.Exception == invoice.Underpaid && inv.Kept() == invoice.NewAmount(585_000)
-			},
-		},
-		"paid": {
-			func(w *world, inv invoice.Invoice) { w.confirmed(w.payFor(inv, 1_000_000)) },
-			func(inv invoice.Invoice) bool { return inv.Surplus() == invoice.NewAmount(585_000) },
-		},
-	} {
-		t.Run(when, func(t *testing.T) {
-			eachWorld(t, func(t *testing.T, w *world) {
-				inv := w.create()
-				w.seconds.Add(1)
-				p := w.payment(w.unattributedPayment(w.seconds.Load(), invoice.NewAmount(985_000)).Transfer)
-				w.final()
-				w.finalized(w.back(invoice.NewAmount(400_000)))
-				c.prepare(w, inv)
-				w.must(w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria"}))
-				if got := w.invoice(inv.ID); !c.check(got) {
-					t.Errorf("it is %s and %q, asks for %s, has %s and a surplus of %s; of the payment, %s were returned", got.Status, got.Exception,
-						got.Due(), got.Kept(), got.Surplus(), w.payment(p.Transfer).Returned)
-				}
 			})
 		})
 	}

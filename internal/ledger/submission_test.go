@@ -64,24 +64,6 @@ func TestSubmittedRefundDoesNotExpire(t *testing.T) {
 	})
 }
 
-// TestWithdrawnRefundExpires withdraws the submission of a refund that can no longer be sent: it expires, and releases
-// its amount.
-func TestWithdrawnRefundExpires(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		r := w.mustPrepare(p, 600)
-		w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{8}, ledger.Once{}))
-		w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
-		w.must(w.ExpireRefunds(t.Context()))
-		w.must(w.withdraw(r.ID))
-		expect.Equal(t, w.refund(r.ID).StatusAt(at(w.seconds.Load())), invoice.RefundExpired, "withdrawn, it is")
-		_, err := w.prepare(p, 401)
-		expect.Error(t, ledger.ErrRefundExceeds, "before it is stored as expired")(err)
-		w.must(w.ExpireRefunds(t.Context()))
-		w.mustPrepare(p, 1000)
-	})
-}
-
 // TestSubmitRefund sends a refund as two people: one may at a time.
 func TestSubmitRefund(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -194,22 +176,6 @@ func TestSubmitRefundOnce(t *testing.T) {
 		if made, err := w.SubmitRefund(maria, next.ID, w.merchant, invoice.Hash{1}, once); err != nil || replayed || made.RefundID != next.ID {
 			t.Errorf("of another refund: replayed %t, %+v, %v", replayed, made, err)
 		}
-	})
-}
-
-// TestRepeatSubmissionOfClosedRefund repeats a submission when the refund cannot be sent any more.
-func TestRepeatSubmissionOfClosedRefund(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		r := w.mustPrepare(w.paid(1000), 400)
-		maria, once := w.as("maria"), ledger.Once{Key: "k", Scope: w.merchant}
-		s, err := w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
-		w.must(err)
-		w.advance(r.ExpiresAt.Unix())
-		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
-		wantSubmitted(t, "once it has expired", err, "maria")
-		w.must(w.WithdrawSubmission(maria, ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID, MerchantID: w.merchant}))
-		_, err = w.SubmitRefund(maria, r.ID, w.merchant, invoice.Hash{}, once)
-		expect.Error(t, ledger.ErrRefundNotOpen, "once it was withdrawn, too")(err)
 	})
 }
 

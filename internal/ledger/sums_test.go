@@ -183,25 +183,3 @@ func TestCostOfDustBelowAPayment(t *testing.T) {
 		t.Errorf("each of 6000 payments of dust allocates %d kB, each of 1000 %d kB", many, few)
 	}
 }
-
-// TestCentForALargeInvoice sends a cent that names an invoice over 1,000. It does not mark the invoice
-// or change the amount that a payer has to sign; a hundredth does.
-func TestCentForALargeInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		w.gasless(plenty)
-		inv := w.create(amount(1_000_000_000))
-		cent := tagged(w.pay(invoice.NewAmount(10_000)), invoice.Evidence{Calldata: inv.CommitmentID})
-		w.mine(start+1, cent)
-		w.final()
-		got := w.invoice(inv.ID)
-		if got.Exception != "" || got.Due() != inv.Amount || got.Partial() || got.AmountPaid != cent.Amount {
-			t.Errorf("after a cent it is %q, and asks for %s", got.Exception, got.Due())
-		}
-		w.must(w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("the amount"))))
-		w.mine(start+2, tagged(w.pay(invoice.NewAmount(10_000_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
-		w.final()
-		if got := w.invoice(inv.ID); got.Exception != invoice.Underpaid || got.Due() != invoice.NewAmount(989_990_000) {
-			t.Errorf("after a hundredth it is %q, and asks for %s", got.Exception, got.Due())
-		}
-	})
-}
