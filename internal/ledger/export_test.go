@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // Statements that only this package and its tests run.
@@ -20,6 +23,25 @@ var (
 	RefreshUses            = refreshUses
 	ReservingRefunds       = reservingRefunds
 )
+
+// TestDecidedBy compares a decision with an item, and with items of which one part differs.
+func TestDecidedBy(t *testing.T) {
+	t.Parallel()
+	d := invoice.Decision{ObjectID: "pay_1", Kind: invoice.ItemClaimed, Version: "2"}
+	for name, want := range map[string]bool{"same": true, "object": false, "kind": false, "version": false} {
+		item := InboxItem{Kind: d.Kind, Version: d.Version}
+		item.Payment.ID = d.ObjectID
+		switch name {
+		case "object":
+			item.Payment.ID = "pay_2"
+		case "kind":
+			item.Kind = invoice.ItemUnattributed
+		case "version":
+			item.Version = "3"
+		}
+		expect.Equal(t, item.decidedBy(d), want, "%s: it is decided:", name)
+	}
+}
 
 // TestFittingLost watches the addresses of the largest number of lost invoices within the limit.
 func TestFittingLost(t *testing.T) {

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"testing"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -67,6 +68,7 @@ func TestInboxApprovals(t *testing.T) {
 		if _, err := w.UndoDecision(t.Context(), d.ID, w.merchant); err != nil || len(w.inbox(invoice.ItemApproval)) != 1 {
 			t.Errorf("a decision that is taken back: %v", err)
 		}
+		expect.Equal(t, w.newestEntry(d.ID).Action, access.ActionInboxUndo, "the newest entry of the audit log is")
 		w.advance(second.ExpiresAt.Unix())
 		expect.Len(t, w.inbox(invoice.ItemApproval), 0, "an expired refund is in the inbox:")
 	})

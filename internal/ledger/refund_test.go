@@ -95,9 +95,12 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *database) {
 		for _, final := range []bool{false, true} {
 			s, theirs := newShops(t, d)
-			ours := s.create(s.of(number(theirs.TransferAmount), s.address))
-			back := s.move(s.second, s.address, theirs.TransferAmount)
-			s.mine(start+2, back)
+			s.final()
+			stays := invoice.NewAmount(100) // another refund of the payment
+			s.finalized(s.move(s.second, s.address, stays))
+			back := s.move(s.second, s.address, theirs.TransferAmount.Minus(stays))
+			ours := s.create(s.of(number(back.Amount), s.address))
+			s.mine(s.head().Time.Unix()+1, back)
 			if final {
 				s.final()
 			}
@@ -105,14 +108,12 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 			s.final()
 			s.rescan()
 			s.read()
-			for inv, want := range map[string]invoice.Status{ours.ID: invoice.Paid, theirs.ID: invoice.Paid} {
-				if got := s.invoice(inv); got.Status != want || !got.AmountRefunded.IsZero() {
+			for id, want := range map[string]invoice.Amount{ours.ID: {}, theirs.ID: stays} {
+				if got := s.invoice(id); got.Status != invoice.Paid || got.AmountRefunded != want {
 					t.Errorf("final %t: %s with %s refunded", final, got.Status, got.AmountRefunded)
 				}
 			}
-			if told := s.refunds()[theirs.ID]; (told > 0) != final {
-				t.Errorf("final %t: %d refunds were announced", final, told)
-			}
+			expect.Equal(t, s.refunds()[theirs.ID], map[bool]int{false: 1, true: 2}[final], "final %t: refunds were announced:", final)
 		}
 	})
 }

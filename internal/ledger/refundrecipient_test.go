@@ -5,6 +5,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/expect"
 )
 
 // TestNamedRefundAboveUnreadBlocks reads the transfer of a prepared refund above blocks that were
@@ -70,5 +71,19 @@ func TestRefundToAReceiver(t *testing.T) {
 		if _, err := w.ApproveRefund(open(t), r.ID, "", later); !isFieldError(err, "to") {
 			t.Errorf("approved: %v", err)
 		}
+	})
+}
+
+// TestRefundAtADepositAddressIsSwept sends a refund to an address that became a deposit address since it was prepared. The
+// transfer pays no invoice, and the money is swept.
+func TestRefundAtADepositAddressIsSwept(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		r := w.mustPrepare(w.paid(1_000_000), 500_000)
+		inv := w.create(deposited)
+		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", inv.DepositAddress.String(), r.ID))
+		w.finalized(toward(w.send(r), inv.DepositAddress))
+		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 500_000)
+		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Open, "the invoice is")
+		expect.Equal(t, w.unswept(usdc)[inv.ID], 500_000, "to be swept:")
 	})
 }

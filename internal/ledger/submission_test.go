@@ -96,6 +96,7 @@ func TestSubmitRefund(t *testing.T) {
 		if err != nil || late.InForce() || late.TxHash != (invoice.Hash{1}) {
 			t.Errorf("recorded late: %+v, %v", late, err)
 		}
+		expect.Equal(t, w.newestEntry(r.ID).Action, access.ActionRefundSubmit, "the newest entry of the audit log is")
 		w.must(w.WithdrawSubmission(juan, ledger.Withdrawal{RefundID: r.ID, SubmissionID: second.ID, MerchantID: w.merchant}))
 		revived, err := w.RecordTransaction(maria, r.ID, first.ID, w.merchant, invoice.Hash{2}, invoice.Hash{})
 		if err != nil || !revived.InForce() {
