@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -101,8 +100,5 @@ func (q Reader) Requests(ctx context.Context, f RequestFilter) ([]LoggedRequest,
 	}
 	entries, err := db.QueryAll(ctx, q, requestTable.Scan, requestTable.Select()+w.Text()+
 		" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("list requests: %w", err)
-	}
-	return entries, nil
+	return entries, db.During("list requests", err)
 }

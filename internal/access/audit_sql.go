@@ -101,10 +101,7 @@ func (q Reader) AuditEntries(ctx context.Context, f AuditFilter) ([]Entry, error
 	}
 	entries, err := db.QueryAll(ctx, q, auditTable.Scan,
 		auditTable.Select()+w.Text()+" ORDER BY seq DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("list the audit log: %w", err)
-	}
-	return entries, nil
+	return entries, db.During("list the audit log", err)
 }
 
 // ChangeRow is what an entry of the audit log is about.
@@ -122,10 +119,7 @@ func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRo
 		err = row.Scan(&c.Seq, db.Text(&c.MerchantID), &c.Action, &c.Object)
 		return c, err
 	}, "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list changes: %w", err)
-	}
-	return changes, nil
+	return changes, db.During("list changes", err)
 }
 
 // auditPage is how many entries VerifyAudit reads at a time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 
 	"github.com/quittance/quittance/internal/db"
 )
@@ -30,10 +29,7 @@ func parseArchiveHash(text string) (h [sha256.Size]byte, err error) {
 // AuditCheckpoints returns the checkpoints of the audit log, the oldest first.
 func AuditCheckpoints(ctx context.Context, q db.Querier) ([]Checkpoint, error) {
 	all, err := db.QueryAll(ctx, q, checkpointTable.Scan, checkpointTable.Select()+" ORDER BY seq")
-	if err != nil {
-		return nil, fmt.Errorf("list the checkpoints of the audit log: %w", err)
-	}
-	return all, nil
+	return all, db.During("list the checkpoints of the audit log", err)
 }
 
 // AuditPage returns up to limit entries of the audit log with numbers above after, in their order.

@@ -121,10 +121,7 @@ func GrantAddresses(ctx context.Context, tx *db.Tx, grants []Holding, now time.T
 func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
 	_, err := tx.Exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
 		SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
-	if err != nil {
-		return fmt.Errorf("end the holding of an address: %w", err)
-	}
-	return nil
+	return db.During("end the holding of an address", err)
 }
 
 // ReleaseAddress ends a holding, a claim or a grant, and hides the address's unattributed payments
@@ -162,10 +159,7 @@ func lockHoldings(ctx context.Context, tx *db.Tx, all []Holding) error {
 		return db.QueryAll(ctx, tx, db.ScanID, "SELECT address FROM held_addresses WHERE address IN "+
 			db.ParameterList(0, len(chunk))+" ORDER BY address"+tx.ForUpdate(), chunk...)
 	})
-	if err != nil {
-		return fmt.Errorf("lock addresses: %w", err)
-	}
-	return nil
+	return db.During("lock addresses", err)
 }
 
 // endClaims ends the claims to the addresses, and returns the claims that it ended.

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/quittance/quittance/internal/db"
 )
@@ -27,8 +26,5 @@ func (m *KeyManager) SetupLink(ctx context.Context) (link Link, err error) {
 		link, err = newLink(ctx, tx, m.cfg.Rand, record.Principal(), "", now)
 		return Change{}, err // both are in the audit log
 	})
-	if err != nil {
-		return Link{}, fmt.Errorf("make a link to the setup: %w", err)
-	}
-	return link, nil
+	return link, db.During("make a link to the setup", err)
 }

@@ -115,10 +115,7 @@ func markBackup(ctx context.Context, path string, now time.Time) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = ?, since = ?",
 		"this file is a copy that quittance backup made at "+clock.Format(now, time.UTC, time.RFC3339), now.Unix())
-	if err != nil {
-		return fmt.Errorf("mark the backup: %w", err)
-	}
-	return nil
+	return During("mark the backup", err)
 }
 
 // checkDatabase returns an error if a database is damaged.
@@ -144,8 +141,5 @@ func syncFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("write the backup to disk: %w", err)
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write the backup to disk: %w", err)
-	}
-	return nil
+	return During("write the backup to disk", errors.Join(f.Sync(), f.Close()))
 }

@@ -84,8 +84,5 @@ func (tx *Tx) probeDisk(ctx context.Context) error {
 		return err
 	}
 	_, err := QueryRow(ctx, tx, ScanSeq, "SELECT count(*) FROM generate_series(1, 10000)")
-	if err != nil {
-		return fmt.Errorf("write a temporary file: %w", err)
-	}
-	return nil
+	return During("write a temporary file", err)
 }

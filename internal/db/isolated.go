@@ -46,10 +46,7 @@ func (s *DB) MarkIsolated(ctx context.Context, copied bool, now time.Time) error
 		}
 		_, err = tx.Exec(ctx, "UPDATE recovery SET state = $1, reason = $2, since = $3, isolated_at = coalesce(isolated_at, $4) WHERE id = 1",
 			string(r.State), r.Reason, invoice.UnixSeconds(r.Since), invoice.UnixSeconds(now))
-		if err != nil {
-			return fmt.Errorf("mark the copy: %w", err)
-		}
-		return nil
+		return During("mark the copy", err)
 	})
 }
 

@@ -97,10 +97,7 @@ func scanRecovery(row Scanner) (r Recovery, err error) {
 // Recovery returns the state of the database.
 func (q *Queries) Recovery(ctx context.Context) (Recovery, error) {
 	r, err := QueryRow(ctx, q, scanRecovery, "SELECT "+recoveryColumns+" FROM recovery WHERE id = 1")
-	if err != nil {
-		return r, fmt.Errorf("read whether the database was restored: %w", err)
-	}
-	return r, nil
+	return r, During("read whether the database was restored", err)
 }
 
 // SetRecovery sets the state of the database. It returns ErrIsolated for a copy that ran in isolation.
@@ -128,8 +125,5 @@ func (s *DB) BeginService(ctx context.Context) error {
 // normal.
 func (tx *Tx) SuspectRestore(ctx context.Context, reason string, now time.Time) error {
 	_, err := tx.Exec(ctx, "UPDATE recovery SET state = 'suspected', reason = $1, since = $2 WHERE id = 1 AND state = 'normal'", reason, now.Unix())
-	if err != nil {
-		return fmt.Errorf("record that the database may have been restored: %w", err)
-	}
-	return nil
+	return During("record that the database may have been restored", err)
 }

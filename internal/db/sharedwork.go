@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -29,10 +28,7 @@ func (s *DB) ShareWork(ctx context.Context, holder string, works, wanted []strin
 		shares, err = tx.sharedWork(ctx, works, now)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("share work with other replicas: %w", err)
-	}
-	return shares, nil
+	return shares, During("share work with other replicas", err)
 }
 
 // nominate stores for which works the holder would take the lease, and deletes dead replicas.
@@ -91,8 +87,5 @@ func (s *DB) LeaveWork(ctx context.Context, holder string) error {
 		}
 		return tx.Send(ctx, nil, "DELETE FROM leases WHERE holder = $1", holder)
 	})
-	if err != nil {
-		return fmt.Errorf("leave work to other replicas: %w", err)
-	}
-	return nil
+	return During("leave work to other replicas", err)
 }

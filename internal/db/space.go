@@ -35,8 +35,5 @@ func (s *DB) ReturnSpace(ctx context.Context, limit int) (more bool, err error) 
 		_, err = tx.Exec(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", limit))
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("return space to the disk: %w", err)
-	}
-	return more, nil
+	return more, During("return space to the disk", err)
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -88,4 +89,12 @@ func unavailableSQLite(err error) bool {
 		return true
 	}
 	return false
+}
+
+// During returns err after a text that names what failed, or nil if err is nil.
+func During(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }

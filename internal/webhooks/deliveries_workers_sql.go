@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -31,10 +30,7 @@ func (s Tables) RegisterWorker(ctx context.Context, w Deliverer, now, until time
 			ON CONFLICT (id) DO UPDATE SET endpoints = excluded.endpoints, until_ms = excluded.until_ms`, w.ID, w.Endpoints, until.UnixMilli())
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("register a delivery worker: %w", err)
-	}
-	return nil
+	return db.During("register a delivery worker", err)
 }
 
 // DeregisterWorker notes that the worker holds no leases any more.
@@ -43,10 +39,7 @@ func (s Tables) DeregisterWorker(ctx context.Context, id string) error {
 		_, err := tx.Exec(ctx, "DELETE FROM deliverers WHERE id = $1", id)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("deregister a delivery worker: %w", err)
-	}
-	return nil
+	return db.During("deregister a delivery worker", err)
 }
 
 // otherWorkers returns how many workers are registered in addition to one.

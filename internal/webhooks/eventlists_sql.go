@@ -62,10 +62,7 @@ const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finis
 // Events lists events in the order of their numbers.
 func (q Reader) Events(ctx context.Context, f EventFilter) ([]EventRow, error) {
 	rows, err := events(ctx, q, f)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	return rows, nil
+	return rows, db.During("list events", err)
 }
 
 // events finds the sequence numbers of the events, and then reads the events.

@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -22,10 +21,7 @@ type Listener struct {
 
 // PutListener inserts a listener, or sets its Until, and deletes listeners that have expired.
 func PutListener(ctx context.Context, s *db.DB, l Listener, now time.Time) error {
-	if err := s.Update(ctx, func(tx *db.Tx) error { return insertListener(ctx, tx, l, now) }); err != nil {
-		return fmt.Errorf("put a listener: %w", err)
-	}
-	return nil
+	return db.During("put a listener", s.Update(ctx, func(tx *db.Tx) error { return insertListener(ctx, tx, l, now) }))
 }
 
 func insertListener(ctx context.Context, tx *db.Tx, l Listener, now time.Time) error {
@@ -43,10 +39,7 @@ func (s Tables) DeleteListener(ctx context.Context, id string) error {
 		_, err := tx.Exec(ctx, "DELETE FROM listeners WHERE id = $1", id)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("delete a listener: %w", err)
-	}
-	return nil
+	return db.During("delete a listener", err)
 }
 
 // HasListener reports whether a listener gets an event.

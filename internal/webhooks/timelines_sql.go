@@ -37,19 +37,13 @@ var timelineTable = db.NewTable("timelines", func(t *Timeline) []db.Column {
 // one from the first start of a service on.
 func Timelines(ctx context.Context, q db.Querier) ([]Timeline, error) {
 	all, err := db.QueryAll(ctx, q, timelineTable.Scan, timelineTable.Select()+" ORDER BY number")
-	if err != nil {
-		return nil, fmt.Errorf("read the timelines: %w", err)
-	}
-	return all, nil
+	return all, db.During("read the timelines", err)
 }
 
 // BeginFirstTimeline starts the first timeline, unless there is one.
 func BeginFirstTimeline(ctx context.Context, s *db.DB, id string, now time.Time) error {
 	err := s.Update(ctx, func(tx *db.Tx) error { return beginFirstTimeline(ctx, tx, id, now) })
-	if err != nil {
-		return fmt.Errorf("start the first timeline: %w", err)
-	}
-	return nil
+	return db.During("start the first timeline", err)
 }
 
 func beginFirstTimeline(ctx context.Context, tx *db.Tx, id string, now time.Time) error {
