@@ -12,13 +12,6 @@ import (
 // outageInterval is how often a message about a database outage is logged at most.
 const outageInterval = time.Minute
 
-// outageHandler is a slog.Handler that logs messages about a database outage at most once per
-// outageInterval, because many workers and requests meet one outage many times a second.
-type outageHandler struct {
-	slog.Handler
-	outages *outages // shared by all handlers made from one
-}
-
 // outages holds when each message was logged last. The messages are constants, so
 // the map is bounded.
 type outages struct {
@@ -31,35 +24,48 @@ type outage struct {
 	omitted int // since then
 }
 
-// limitOutageLogs returns a logger that writes to logger through an outageHandler.
+// limitOutageLogs returns a logger that writes messages about a database outage at most once per outageInterval, because
+// many workers and requests meet one outage many times a second.
 func limitOutageLogs(logger *slog.Logger) *slog.Logger {
-	return slog.New(outageHandler{logger.Handler(), &outages{last: make(map[string]*outage)}})
+	return slog.New(logFilter{logger.Handler(), (&outages{last: make(map[string]*outage)}).filter})
+}
+
+// logFilter is a slog.Handler that changes records, or drops them.
+type logFilter struct {
+	slog.Handler
+	filter func(context.Context, slog.Record) (_ slog.Record, keep bool)
 }
 
 // Handle implements slog.Handler.
-func (h outageHandler) Handle(ctx context.Context, r slog.Record) error {
-	if !hasOutage(r) {
+func (h logFilter) Handle(ctx context.Context, r slog.Record) error {
+	if r, keep := h.filter(ctx, r); keep {
 		return h.Handler.Handle(ctx, r)
 	}
-	omitted, ok := h.outages.allow(r.Message, r.Time)
-	if !ok {
-		return nil
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (h logFilter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logFilter{h.Handler.WithAttrs(attrs), h.filter}
+}
+
+// WithGroup implements slog.Handler.
+func (h logFilter) WithGroup(name string) slog.Handler {
+	return logFilter{h.Handler.WithGroup(name), h.filter}
+}
+
+// filter drops a record about an outage if its message was logged shortly before. The next one names how many were
+// dropped.
+func (o *outages) filter(_ context.Context, r slog.Record) (_ slog.Record, keep bool) {
+	if !hasOutage(r) {
+		return r, true
 	}
+	omitted, ok := o.allow(r.Message, r.Time)
 	if omitted > 0 {
 		r = r.Clone()
 		r.AddAttrs(slog.Int("omitted", omitted))
 	}
-	return h.Handler.Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (h outageHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return outageHandler{h.Handler.WithAttrs(attrs), h.outages}
-}
-
-// WithGroup implements slog.Handler.
-func (h outageHandler) WithGroup(name string) slog.Handler {
-	return outageHandler{h.Handler.WithGroup(name), h.outages}
+	return r, ok
 }
 
 // hasOutage reports whether an attribute of r is an outage error.

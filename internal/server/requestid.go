@@ -30,12 +30,8 @@ func requestID(r *http.Request, trusted bool, newID func() string) string {
 	return newID()
 }
 
-// requestLogs is a slog.Handler that adds the id of the request to its log lines, and the id of the
-// trace if it is recorded.
-type requestLogs struct{ slog.Handler }
-
-// Handle implements slog.Handler.
-func (h requestLogs) Handle(ctx context.Context, r slog.Record) error {
+// addRequest adds the id of the request to a log line, and the id of the trace if it is recorded.
+func addRequest(ctx context.Context, r slog.Record) (_ slog.Record, keep bool) {
 	if id := access.OriginFrom(ctx).RequestID; id != "" {
 		r = r.Clone()
 		r.AddAttrs(slog.String("request_id", id))
@@ -44,15 +40,5 @@ func (h requestLogs) Handle(ctx context.Context, r slog.Record) error {
 		r = r.Clone()
 		r.AddAttrs(slog.String("trace_id", span.TraceID().String()))
 	}
-	return h.Handler.Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (h requestLogs) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return requestLogs{h.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup implements slog.Handler.
-func (h requestLogs) WithGroup(name string) slog.Handler {
-	return requestLogs{h.Handler.WithGroup(name)}
+	return r, true
 }

@@ -134,7 +134,7 @@ func awaitLine(t *testing.T, log *logtest.Buffer, before int) map[string]any {
 // newObserved returns a server with only the fields that observeRequests needs.
 func newObserved(level slog.Level) (*Server, *logtest.Buffer) {
 	log := new(logtest.Buffer)
-	logger := slog.New(requestLogs{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})})
+	logger := slog.New(logFilter{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level}), addRequest})
 	return &Server{
 		cfg: Config{Logger: logger}, metrics: newMetrics(prometheus.NewRegistry()), ids: invoice.NewIDs(time.Now, rand.Reader),
 	}, log

@@ -181,7 +181,7 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.TestClock == nil {
 		cfg.TestClock = &TestClock{Real: cfg.Now} // which is never advanced
 	}
-	cfg.Logger = limitOutageLogs(slog.New(requestLogs{cfg.Logger.Handler()}))
+	cfg.Logger = limitOutageLogs(slog.New(logFilter{cfg.Logger.Handler(), addRequest}))
 	s := &Server{
 		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: clock.New(0), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
