@@ -127,7 +127,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 }
 
 // wantKeyApproval uses up the approval of a new key, or returns an *ApprovalRequiredError. subject has the key that it
-// replaces, if any. The approval counts only for the principal that asked, because whoever makes the key receives its
+// replaces, if any. The approval counts only for the principal that asked, because the caller receives the key's
 // secret. A key that is replaced by its own request needs none, because its holder stays the same. A session by the link
 // of another key is not the holder's.
 func wantKeyApproval(ctx context.Context, tx *db.Tx, by Principal, r KeyRequest, subject member, now time.Time) error {

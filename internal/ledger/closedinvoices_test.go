@@ -455,8 +455,8 @@ func TestImportOfRefundedDeposit(t *testing.T) {
 	})
 }
 
-// TestSweepOfLostDeposit reads the sweep of a lost invoice's deposit before the recovery watches its address, as a payment.
-// Read again, it is none, and no node has left it out.
+// TestSweepOfLostDeposit reads the sweep of a lost invoice's deposit, as a payment, before the recovery watches its
+// address. Read again, it is no payment, and it is not taken for one that a node left out.
 func TestSweepOfLostDeposit(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(amount(2_000_000))
