@@ -451,10 +451,10 @@ func (b *board) secretFor(owner access.Principal) {
 		return func(by access.Principal) error { return third(b.keys.Rotate(ctx, by, program.ID, overlap)) }
 	}
 	_, linked := b.enter(thief.Principal(), owner.KeyID)
-	for n, make := range []func(access.Principal) error{create, rotate(time.Hour)} {
+	for n, do := range []func(access.Principal) error{create, rotate(time.Hour)} {
 		name := []string{"a key", "a rotation"}[n]
 		required := (*access.ApprovalRequiredError)(nil)
-		if err := make(owner); !errors.As(err, &required) {
+		if err := do(owner); !errors.As(err, &required) {
 			b.t.Fatalf("%s: %v", name, err)
 		}
 		asked := b.ask(required.GuardedAction)
@@ -465,14 +465,14 @@ func (b *board) secretFor(owner access.Principal) {
 			}
 		}
 		for other, by := range map[string]access.Principal{"another key": thief.Principal(), "a session by its link": linked} {
-			if err := make(by); !isGuarded(err) {
+			if err := do(by); !isGuarded(err) {
 				b.t.Errorf("%s by %s: %v", name, other, err)
 			}
 		}
 		if err := rotate(0)(owner); !isGuarded(err) {
 			b.t.Errorf("a rotation with another overlap: %v", err)
 		}
-		if err := make(owner); err != nil {
+		if err := do(owner); err != nil {
 			b.t.Errorf("%s by who asked: %v", name, err)
 		}
 	}

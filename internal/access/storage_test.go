@@ -60,6 +60,7 @@ func TestAuditQuotaOfPeople(t *testing.T) {
 		}
 		for _, size := range []int{1_000, 0} { // a member takes the rest
 			for write(byAda, access.ActionMerchantUpdate, strings.Repeat("a", size)) == nil {
+				written++
 			}
 		}
 		b.mailed("ada@acme.example")
