@@ -215,7 +215,7 @@ func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller)
 		}
 	}
 	call := map[string]any{"to": common.Address(q.refund.From), "data": safeNonceCall}
-	var latest, final *hexutil.Bytes
+	var latest *hexutil.Bytes
 	err := callNode(ctx, node, &latest, "eth_call", call, "latest")
 	if err != nil && !IsErrorAnswer(err) {
 		return SafeReport{}, err
@@ -238,21 +238,27 @@ func (q *safeQuestion) askNonce(ctx context.Context, s Source, node BatchCaller)
 	case q.through.Number == 0:
 		return SafeReport{State: SafeSettling, Nonce: n.nonce}, nil
 	}
+	return q.askFinal(ctx, node, call, n.nonce)
+}
+
+// askFinal asks a node whether the Safe has used a number in the block through.
+func (q *safeQuestion) askFinal(ctx context.Context, node BatchCaller, call map[string]any, nonce uint64) (SafeReport, error) {
 	at := any(hexutil.Uint64(q.through.Number))
 	if !q.through.Hash.IsZero() { // so that a node on another fork refuses (EIP-1898)
 		at = map[string]any{"blockHash": common.Hash(q.through.Hash), "requireCanonical": true}
 	}
-	err = callNode(ctx, node, &final, "eth_call", call, at)
+	var final *hexutil.Bytes
+	err := callNode(ctx, node, &final, "eth_call", call, at)
 	if err != nil && !IsErrorAnswer(err) {
 		return SafeReport{}, err
 	}
 	switch next, ok := safeNext(err, final); {
 	case !ok:
-		return SafeReport{State: safeUnproved, Nonce: n.nonce}, nil
-	case next > n.nonce:
-		return SafeReport{State: SafeUsed, Nonce: n.nonce}, nil
+		return SafeReport{State: safeUnproved, Nonce: nonce}, nil
+	case next > nonce:
+		return SafeReport{State: SafeUsed, Nonce: nonce}, nil
 	}
-	return SafeReport{State: SafeSettling, Nonce: n.nonce}, nil
+	return SafeReport{State: SafeSettling, Nonce: nonce}, nil
 }
 
 // number returns the number of the hash in the Safe. next is the number of the Safe's next transaction.

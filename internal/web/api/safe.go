@@ -89,20 +89,30 @@ func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s
 		return nil
 	case safe.State != chain.SafeUnknown:
 		return &apitypes.SubmissionSafe{State: apitypes.SubmissionSafeState(safe.State), Nonce: &nonce}
-	case !s.TxHash.IsZero():
-		if state, err := a.conf.Nodes.RefundTransaction(ctx, refund, s.TxHash); err != nil || state == chain.Queued || state == chain.Mined {
-			return nil
-		}
+	case !s.TxHash.IsZero() && a.maySend(ctx, refund, s.TxHash):
+		return nil
 	}
-	shown := &apitypes.SubmissionSafe{State: apitypes.SafeUnknown}
+	shown := &apitypes.SubmissionSafe{State: apitypes.SafeUnknown, RefundID: a.ownRefund(ctx, refund.MerchantID, like)}
 	if safe.Spent {
 		shown.Nonce = &nonce
 	}
-	if like != "" {
-		// Merchants may share an address.
-		if other, err := a.conf.Reader.RefundRecord(ctx, like); err == nil && other.MerchantID == refund.MerchantID {
-			shown.RefundID = other.ID
-		}
-	}
 	return shown
+}
+
+// maySend reports whether a recorded hash is that of a transaction that nodes know, or whether they do not answer.
+func (a *API) maySend(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) bool {
+	state, err := a.conf.Nodes.RefundTransaction(ctx, refund, hash)
+	return err != nil || state == chain.Queued || state == chain.Mined
+}
+
+// ownRefund returns the id of a refund if it is the merchant's, else "": merchants may share an address.
+func (a *API) ownRefund(ctx context.Context, merchantID, id string) string {
+	if id == "" {
+		return ""
+	}
+	r, err := a.conf.Reader.RefundRecord(ctx, id)
+	if err != nil || r.MerchantID != merchantID {
+		return ""
+	}
+	return r.ID
 }
