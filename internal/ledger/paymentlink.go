@@ -160,6 +160,15 @@ func (m *PaymentLinkManager) hold(ctx context.Context, tx *db.Tx, by access.Prin
 	return err
 }
 
+// holdNew is hold for a change. An address that stays is not held again: the operator would grant what the merchant
+// claimed.
+func (m *PaymentLinkManager) holdNew(ctx context.Context, tx *db.Tx, by access.Principal, was, is invoice.PaymentLink) error {
+	if is.Merchant == was.Merchant {
+		return nil
+	}
+	return m.hold(ctx, tx, by, is)
+}
+
 // Update changes a link that the principal sees. Archiving cannot be undone. Errors are
 // db.ErrNotFound, ErrArchived and *invoice.FieldError.
 func (m *PaymentLinkManager) Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (changed invoice.PaymentLink, err error) {
@@ -185,10 +194,8 @@ func (m *PaymentLinkManager) Update(ctx context.Context, by access.Principal, id
 			if err := m.check(ctx, changed); err != nil {
 				return err
 			}
-			if changed.Merchant != was.Merchant { // else the operator would grant what the merchant claimed
-				if err := m.hold(ctx, tx, by, changed); err != nil {
-					return err
-				}
+			if err := m.holdNew(ctx, tx, by, was, changed); err != nil {
+				return err
 			}
 		} else if err := changed.Check(); err != nil {
 			return err

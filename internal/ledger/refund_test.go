@@ -9,21 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// permutations returns all orders of the given steps.
-func permutations(of []string) [][]string {
-	if len(of) == 0 {
-		return [][]string{nil}
-	}
-	var all [][]string
-	for i, first := range of {
-		rest := append(append([]string{}, of[:i]...), of[i+1:]...)
-		for _, p := range permutations(rest) {
-			all = append(all, append([]string{first}, p...))
-		}
-	}
-	return all
-}
-
 // read fills in the final part of the gap.
 func (w *world) read() {
 	w.t.Helper()
