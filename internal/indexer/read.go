@@ -140,17 +140,8 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 	if err != nil {
 		return nil, err
 	}
-	canonical := 0
-	for i, h := range headers {
-		if i > 0 && h.Time.Before(headers[i-1].Time) {
-			return nil, n.contradicts("has block %d of %d above block %d of %d", h.Number, h.Time.Unix(), headers[i-1].Number, headers[i-1].Time.Unix())
-		}
-		if _, ok := byHash[h.Hash]; ok {
-			canonical++
-		}
-	}
-	if canonical != len(byHash) {
-		return nil, n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", first, last)
+	if err := n.checkHeaders(headers, byHash, r); err != nil {
+		return nil, err
 	}
 	if err := ix.checkRangeEnds(ctx, n, slices.DeleteFunc(slices.Clone(headers), func(h chain.Header) bool { return answered[h.Number] })); err != nil {
 		return nil, err
@@ -161,6 +152,23 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 		}
 	}
 	return ix.blocks(ctx, n, headers, byHash, watched)
+}
+
+// checkHeaders fails if the times of a range's headers descend, or if a block with logs is not among them.
+func (n node) checkHeaders(headers []chain.Header, logs map[invoice.Hash][]types.Log, r blockRange) error {
+	canonical := 0
+	for i, h := range headers {
+		if i > 0 && h.Time.Before(headers[i-1].Time) {
+			return n.contradicts("has block %d of %d above block %d of %d", h.Number, h.Time.Unix(), headers[i-1].Number, headers[i-1].Time.Unix())
+		}
+		if _, ok := logs[h.Hash]; ok {
+			canonical++
+		}
+	}
+	if canonical != len(logs) {
+		return n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", r.first, r.last)
+	}
+	return nil
 }
 
 // headersBesides returns the headers at some heights. It requests only the ones that are not known.

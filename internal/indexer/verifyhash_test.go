@@ -267,8 +267,8 @@ func TestInventedTransaction(t *testing.T) {
 		f.chain.MineEmpty(5)
 		f.catchUp(t)
 		proxies[0].SetFaults(forge)
-		real := chaintest.NewTx(pays(alice, 5))
-		f.chain.Mine(real)
+		paid := chaintest.NewTx(pays(alice, 5))
+		f.chain.Mine(paid)
 		f.catchUp(t)
 		f.expect(t, 6, 3, 2, 0, 0)
 		urls := make([]string, len(order))
@@ -276,7 +276,7 @@ func TestInventedTransaction(t *testing.T) {
 			urls[i] = proxies[p].URL
 		}
 		f.restart(t, nil, urls...)
-		proxies[1].SetFaults(chaintest.DropTx{Tx: real.Hash})
+		proxies[1].SetFaults(chaintest.DropTx{Tx: paid.Hash})
 		f.chain.MineEmpty(3)
 		if len(order) == 1 {
 			for range 3 {
