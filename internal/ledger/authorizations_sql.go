@@ -235,10 +235,12 @@ func (q Reader) PendingAuthorization(ctx context.Context, invoiceID string) (Aut
 }
 
 // DueAuthorizations returns accepted authorizations of the chain without a payment, ordered by when
-// they lapse, from those that lapse at a time and have an id above the given one.
-func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, lapse time.Time, id string, limit int) ([]Authorization, error) {
+// they lapse, from those that lapse at a time and have an id above the given one. It leaves out those that a
+// transaction carried and that lapsed by the time of a block.
+func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, block, lapse time.Time, id string, limit int) ([]Authorization, error) {
 	return db.QueryAll(ctx, q, authorizationTable.Scan, selectAuthorizations+
-		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" AND (a.valid_before, a.id) > ($2, $3) ORDER BY a.valid_before, a.id LIMIT $4", chainKey, lapse.Unix(), id, limit)
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization+` AND (a.valid_before, a.id) > ($2, $3) AND (a.tx_id IS NULL OR a.valid_before > $5)
+		ORDER BY a.valid_before, a.id LIMIT $4`, chainKey, lapse.Unix(), id, limit, block.Unix())
 }
 
 // RefuseAuthorization refuses an authorization that no transaction ever carried and that made no

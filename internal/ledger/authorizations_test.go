@@ -94,7 +94,7 @@ func TestDueAuthorizations(t *testing.T) {
 		})
 		wantDue := func(want ...string) {
 			t.Helper()
-			due, err := ledger.DueAuthorizations(t.Context(), s, "base", time.Time{}, "", 10)
+			due, err := ledger.DueAuthorizations(t.Context(), s, "base", time.Time{}, time.Time{}, "", 10)
 			rowtest.Must(t, err)
 			var got []string
 			for _, a := range due {
@@ -114,7 +114,7 @@ func TestDueAuthorizations(t *testing.T) {
 		wantDue("aut_1", "aut_2", "aut_3", "aut_4")
 		second := rowtest.SampleAuthorization(2, "inv_2")
 		for id, want := range map[string]int{"": 3, second.ID: 2} {
-			if due, err := ledger.DueAuthorizations(t.Context(), s, "base", second.ValidBefore, id, 10); err != nil || len(due) != want {
+			if due, err := ledger.DueAuthorizations(t.Context(), s, "base", second.ValidBefore, second.ValidBefore, id, 10); err != nil || len(due) != want {
 				t.Errorf("%d lapse after %q, %v; want %d", len(due), id, err, want)
 			}
 		}

@@ -111,16 +111,16 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	}, nil
 }
 
-// due returns up to maxSimulations due authorizations that do not wait and that the chain would still accept: one of
-// each payer, because a payer's balance may not suffice for two, and merchants in turn, so that one merchant's
+// due returns up to maxSimulations due authorizations that do not wait, except lapsed ones that were sent: one of each
+// payer, because a payer's balance may not suffice for two, and merchants in turn, so that one merchant's
 // authorizations do not delay the others'.
 func (k *authorizationWork) due(ctx context.Context) ([]ledger.Authorization, error) {
 	k.forget()
 	all := make(map[string][]ledger.Authorization) // by merchant
 	payers := make(map[invoice.Address]bool)
-	lapse, id := k.head.Add(time.Second), ""
+	lapse, id := time.Time{}, ""
 	for range maxAuthorizationPages {
-		page, err := ledger.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, lapse, id, maxDueAuthorizations)
+		page, err := ledger.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.head, lapse, id, maxDueAuthorizations)
 		if err != nil {
 			return nil, err
 		}

@@ -145,6 +145,16 @@ func (w *world) indexAuthorizations() {
 	}))
 }
 
+// readUntil sets the time of the newest block that the indexer has read.
+func (w *world) readUntil(at time.Time) {
+	w.Helper()
+	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		cursor, err := ledger.NewReader(tx).Cursor(w.ctx, chain.Local)
+		cursor.Indexed.Time = at
+		return errors.Join(err, ledger.SaveCursor(w.ctx, tx, chain.Local, cursor))
+	}))
+}
+
 func (w *world) stored(a ledger.Authorization) ledger.Authorization {
 	w.Helper()
 	now, err := ledger.NewReader(w.store).Authorization(w.ctx, a.ID)
@@ -322,6 +332,19 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 	})
 }
 
+// TestLapsedBeforeItIsSent refuses an authorization that lapsed unsent, without waiting for a final block.
+func TestLapsedBeforeItIsSent(t *testing.T) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
+		writer := w.writer(w.gasless)
+		lapsed := w.acceptOf(w.payer(7), func(a *ledger.Authorization) { a.ValidBefore = invoice.Unix(2) })
+		w.readUntil(w.clock.Now())
+		w.tick(writer)
+		w.wantStates(ledger.AuthorizationRefused, lapsed)
+		expect.Equal(t, w.stored(lapsed).Reason, invoice.RefusedReverts, "it is refused for")
+		w.wantTxs()
+	})
+}
+
 // TestFailedAuthorizationIsSentAgain has an authorization fail on the chain. It must be neither refused nor sent while
 // it would fail, and sent once it would succeed.
 func TestFailedAuthorizationIsSentAgain(t *testing.T) {
@@ -442,14 +465,9 @@ func TestManyAuthorizationsDelayNoOther(t *testing.T) {
 	must(t, SaveChainTx(w.ctx, w.store, writer.lease, failed, sent))
 	must(t, SetTxStatus(w.ctx, w.store, writer.lease, failed.ID, TxFailed, nil))
 	must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
-		err := access.InsertSettlementAddresses(w.ctx, tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "n"}}, invoice.Unix(1))
-		if err != nil {
-			return err
-		}
-		cursor, err := ledger.NewReader(tx).Cursor(w.ctx, chain.Local)
-		cursor.Indexed.Time = w.clock.Now()
-		return errors.Join(err, ledger.SaveCursor(w.ctx, tx, chain.Local, cursor))
+		return access.InsertSettlementAddresses(w.ctx, tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "n"}}, invoice.Unix(1))
 	}))
+	w.readUntil(w.clock.Now())
 	honest := w.acceptOf(w.payer(7), func(a *ledger.Authorization) { a.MerchantID = "n" })
 	estimates := 0
 	w.net.before = func(method string, _ []any) error {

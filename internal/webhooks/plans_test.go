@@ -415,7 +415,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("authorization by nonce")(ledger.NewReader(read).AuthorizationByNonce(ctx, "base", moved.Token, moved.From, invoice.Hash{1}))
 	run("bound authorizations")(ledger.BoundAuthorizations(ctx, read, []invoice.Transfer{moved, moved}))
 	run("pending authorization")(ledger.NewReader(read).PendingAuthorization(ctx, "inv_1"))
-	run("due authorizations")(ledger.DueAuthorizations(ctx, read, "base", rowtest.At(1), "", 200))
+	run("due authorizations")(ledger.DueAuthorizations(ctx, read, "base", rowtest.At(1), rowtest.At(1), "", 200))
 	run("count of authorizations")(ledger.CountDueAuthorizations(ctx, read, "base"))
 	run("budget of authorizations")(ledger.CountAuthorizations(ctx, read, "base", "m", moved.From, ledger.Window{Since: rowtest.At(1), Oldest: rowtest.At(1)}))
 	run("x402 settlement")(ledger.NewReader(read).X402Settlement(ctx, rowtest.SampleSettlement(rowtest.SampleAuthorization(1, "inv_1")).AuthorizationKey))
