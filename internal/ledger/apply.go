@@ -109,17 +109,25 @@ func (ch *Changes) entry(t *invoice.Transfer) *entry {
 // evidence. An attribution made off the chain does not depend on evidence. A
 // payment without an invoice stays without, unless other evidence names one. An
 // undecided payment is attributed whenever it is read, and so is one whose authorization
-// was bound to an invoice since.
+// was bound to an invoice since, or that was read with another time of its block.
 func (ch *Changes) keepsAttribution(p PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
 		return false
 	case e.bound.InvoiceID != "" && e.bound.InvoiceID != p.InvoiceID && !p.Method.OffChain():
 		return false
+	case hadOtherTime(p.Payment, e.Transfer):
+		return p.Method.OffChain()
 	case p.Attributed():
 		return p.Evidence == e.Evidence || p.Method.OffChain()
 	}
 	return !ch.isUndecided(p.ID) && p.Evidence == e.Evidence
+}
+
+// hadOtherTime reports whether a payment is read again in the same block, with another time. One of the two is wrong, and
+// the time decides which invoices the payment is late for.
+func hadOtherTime(was invoice.Payment, is invoice.Transfer) bool {
+	return was.BlockHash == is.BlockHash && !was.BlockTime.Equal(is.BlockTime)
 }
 
 // stored returns the payment that a transfer is stored as, if there is one. ok is false while the snapshot lacks it, and

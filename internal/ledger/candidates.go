@@ -134,10 +134,10 @@ func (ch *Changes) withPartlyPaid(p invoice.Payment, candidates []invoice.Candid
 }
 
 // wasLeft reports whether a payment was decided before and left unattributed. It
-// stays so, unless its transaction names an invoice.
+// stays so, unless its transaction names an invoice or its block was read with another time.
 func (ch *Changes) wasLeft(p invoice.Payment) bool {
 	was, known := ch.payment(p.ID)
-	return known && !was.Attributed() && was.SameMovement(p.Transfer) && !ch.isUndecided(p.ID)
+	return known && !was.Attributed() && was.SameMovement(p.Transfer) && !hadOtherTime(was.Payment, p.Transfer) && !ch.isUndecided(p.ID)
 }
 
 // isNewer reports whether an invoice was created after a payment was first seen.

@@ -201,6 +201,9 @@ func TestReadAgainWithAnotherTime(t *testing.T) {
 			t.Errorf("with the other time: %v", err)
 		}
 		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Exception != "" {
+			t.Errorf("the invoice is %s, %q", got.Status, got.Exception)
+		}
 	})
 }
 
