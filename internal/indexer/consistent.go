@@ -121,8 +121,9 @@ func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfe
 		var wrong *invoice.Transfer
 		err := ix.consult(ctx, node{p}, func(ctx context.Context) (err error) {
 			wrong, err = ix.missingFromReceipts(ctx, node{p}, []invoice.Transfer{t})
-			if errors.Is(err, chain.ErrNotFound) { // it has a vote if it has the block
-				if err = (node{p}).hasBlock(ctx, t.Position); err == nil {
+			if errors.Is(err, chain.ErrNotFound) { // it may lack the receipt only for a while: its logs have the vote
+				var held bool
+				if held, err = ix.ownLogsHold(ctx, node{p}, t); err == nil && !held {
 					wrong = &t
 				}
 			}
@@ -154,18 +155,14 @@ func (ix *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer)
 	return err
 }
 
-// hasBlock fails unless the node's chain has the block of a position.
-func (n node) hasBlock(ctx context.Context, at invoice.Position) error {
-	headers, err := n.headers(ctx, at.BlockNumber)
-	if err == nil && headers[0].Hash != at.BlockHash {
+// ownLogsHold reports whether a node's logs of a transfer's block hold the transfer. It fails unless the node's chain has
+// the block.
+func (ix *Indexer) ownLogsHold(ctx context.Context, n node, t invoice.Transfer) (bool, error) {
+	headers, err := n.headers(ctx, t.BlockNumber)
+	if err == nil && headers[0].Hash != t.BlockHash {
 		err = n.wrap(errReplaced)
 	}
-	return err
-}
-
-// ownLogsHold reports whether a node's logs of a transfer's block hold the transfer.
-func (ix *Indexer) ownLogsHold(ctx context.Context, n node, t invoice.Transfer) (bool, error) {
-	if err := n.hasBlock(ctx, t.Position); err != nil {
+	if err != nil {
 		return false, err
 	}
 	logs, err := n.logsOfBlocks(ctx, []invoice.Hash{t.BlockHash}, ix.decoder.filter())

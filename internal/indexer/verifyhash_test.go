@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/chaintest"
@@ -254,6 +256,34 @@ func TestWrongTime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReceiptsBehind has a node that lost a payment, and one that has its log and no receipt yet. The payment stays.
+func TestReceiptsBehind(t *testing.T) {
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 3, nil)
+	f.chain.MineEmpty(5)
+	f.catchUp(t)
+	paid := chaintest.NewTx(pays(alice, 5))
+	f.chain.Mine(paid)
+	f.catchUp(t)
+	f.expect(t, 6, 3, 1, 0, 0)
+	noReceipt := chaintest.DropTx{Tx: paid.Hash}
+	proxies[0].SetFaults(noReceipt, chaintest.DropLogs{Txs: []common.Hash{paid.Hash}})
+	proxies[1].SetFaults(noReceipt)
+	f.chain.MineEmpty(3)
+	for range 3 {
+		_, err := f.sync(t.Context())
+		expect.OK(t, err)
+		for _, r := range f.ledger.records {
+			if r.Status == invoice.Orphaned {
+				t.Errorf("the payment is %s", r.Status)
+			}
+		}
+	}
+	f.expect(t, 9, 6, 0, 1, 0)
+	expect.Equal(t, f.state(0), chain.StateQuarantined, "the node that lost the payment is")
+	expect.Equal(t, f.state(1) == chain.StateQuarantined, false, "the node without a receipt is quarantined:")
 }
 
 // TestInventedTransaction has a node invent a payment in a block that exists, and the others read the block afterwards.
