@@ -84,7 +84,7 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 		linked = ix.tracker.Linked()
 	}
 	maps.DeleteFunc(read, func(number uint64, h invoice.Header) bool {
-		return ix.readFrom[h.Hash] == n && (number >= linked || h.Hash == t.tagged.Hash)
+		return ix.readFrom[idOf(h)] == n && (number >= linked || h.Hash == t.tagged.Hash)
 	})
 	headers, err := n.headers(ctx, slices.Sorted(maps.Keys(read))...)
 	if err != nil {
@@ -96,7 +96,7 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 			_, err := ix.follow(ctx, n, h)
 			return false, err
 		case !h.SameBlock(was):
-			return false, ix.rereadTimes(ctx, n, h.Header)
+			return false, ix.rereadTimes(ctx, n, was, h.Header)
 		}
 	}
 	return true, nil

@@ -146,7 +146,7 @@ type Indexer struct {
 	noQuorum       bool                    // the last sync found no quorum
 	expiring       bool                    // some invoices may have reached their expiry time
 	others         othersProgress          // progress of another replica that reads the chain
-	readFrom       map[invoice.Hash]node   // which node returned a block that was read; zero for final blocks
+	readFrom       map[blockID]node        // which node returned a block that was read; zero for final blocks
 	distinctChecks map[chainPair]time.Time // when a node was last checked against another chain; zero once that is decided
 
 	// filled is the newest block that the gap filler recorded. It belongs to that goroutine.
@@ -206,7 +206,7 @@ func New(c Config) *Indexer {
 		status:         Status{ChainKey: c.Chain.Key},
 		loops:          map[string]*loop{},
 		failingSince:   map[string]time.Time{},
-		readFrom:       map[invoice.Hash]node{},
+		readFrom:       map[blockID]node{},
 		distinctChecks: map[chainPair]time.Time{},
 		probes:         map[*chain.Node]probe{},
 	}

@@ -148,25 +148,29 @@ func (ix *Indexer) verifyTip(ctx context.Context, n node, height uint64) (ok boo
 func (ix *Indexer) verifyRead(ctx context.Context, n node, at invoice.Header) (ok bool, err error) {
 	err = ix.verifyHeader(ctx, n, at, ix.tracker.Final())
 	if errors.Is(err, errOtherTime) {
-		return false, ix.rollbackAll(ctx, n, at.Number)
+		return false, ix.rollbackAll(ctx, n, at)
 	}
 	return err == nil, err
 }
 
 // rereadTimes rolls back all blocks that are not final, because the node has one of them with another time than it was
 // recorded with, and other nodes do not contradict it.
-func (ix *Indexer) rereadTimes(ctx context.Context, n node, now invoice.Header) error {
+func (ix *Indexer) rereadTimes(ctx context.Context, n node, was, now invoice.Header) error {
 	if err := ix.verifyBlock(ctx, n, now, ix.tracker.Final()); err != nil {
 		return err
 	}
-	return ix.rollbackAll(ctx, n, now.Number)
+	return ix.rollbackAll(ctx, n, was)
 }
 
-// rollbackAll orphans all blocks that are not final, because one of them was recorded with a wrong time.
-func (ix *Indexer) rollbackAll(ctx context.Context, n node, wrong uint64) error {
+// rollbackAll orphans all blocks that are not final, because one of them was recorded with a wrong time. If the node itself
+// had returned that time, it is quarantined, since it may do so again each time it is read.
+func (ix *Indexer) rollbackAll(ctx context.Context, n node, wrong invoice.Header) error {
 	ix.cfg.Logger.Error("block was recorded with another time than the node has, will reindex all blocks that are not final",
-		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong)
-	return ix.rollback(ctx, ix.tracker.Final())
+		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong.Number)
+	if err := ix.rollback(ctx, ix.tracker.Final()); err != nil || ix.readFrom[idOf(wrong)] != n {
+		return err
+	}
+	return n.contradicts("returned block %d, %s, with two times", wrong.Number, wrong.Hash)
 }
 
 // nextHeader reads the blocks up to the head together if the pace asks for that. Otherwise it
@@ -188,7 +192,7 @@ func (ix *Indexer) observe(ctx context.Context, n node, blocks []ledger.Block) e
 	}
 	for _, b := range blocks {
 		ix.tracker.Append(b.Header)
-		ix.readFrom[b.Hash] = n
+		ix.readFrom[idOf(b.Header)] = n
 	}
 	return nil
 }

@@ -258,6 +258,24 @@ func TestWrongTime(t *testing.T) {
 	}
 }
 
+// TestTwoTimes has a node return a block with a wrong time when it is read, and with the right one when it is asked again.
+// The node is quarantined, or it could stop the chain.
+func TestTwoTimes(t *testing.T) {
+	for quorum := 1; quorum <= 2; quorum++ {
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 3, func(c *Config) { c.Chain.Quorum = quorum })
+		f.chain.MineEmpty(5)
+		f.catchUp(t)
+		proxies[0].SetFaults(chaintest.WrongTime{From: 6, To: 6, By: 1, Once: true})
+		for range 7 {
+			f.chain.Mine()
+			f.catchUp(t)
+		}
+		f.expect(t, 12, 9, 0, 0, 0)
+		expect.Equal(t, f.state(0), chain.StateQuarantined, "quorum %d: the node is", quorum)
+	}
+}
+
 // TestReceiptsBehind has a node that lost a payment, and one that has its log and no receipt yet. The payment stays.
 func TestReceiptsBehind(t *testing.T) {
 	f := newFixture(t, nil)

@@ -28,7 +28,7 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 	}
 	for _, b := range own {
 		if h, _ := ix.tracker.At(b.Number); h.Number == b.Number && h.Hash == b.Hash && !h.SameBlock(b.Header) {
-			return false, ix.rereadTimes(ctx, n, b.Header)
+			return false, ix.rereadTimes(ctx, n, h, b.Header)
 		}
 	}
 	differs, err := ix.deviates(ctx, pending, &first, c)

@@ -177,16 +177,18 @@ func (f WrongHash) wrapCalls(p *Proxy, ask callHandler) callHandler {
 }
 
 // WrongTime adds By seconds to the time of the blocks From..To, or of all from From on if To is 0. Their hashes stay.
+// With Once, only the first answer about each block is wrong.
 type WrongTime struct {
 	contentFault
 	From, To uint64
 	By       int64
+	Once     bool
 }
 
-func (f WrongTime) wrapCalls(_ *Proxy, ask callHandler) callHandler {
+func (f WrongTime) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(c)
-		if n, ok := numberOf(a); (c.Method == methodBlock || c.Method == methodByHash) && ok && n >= f.From && (f.To == 0 || n <= f.To) {
+		if n, ok := numberOf(a); (c.Method == methodBlock || c.Method == methodByHash) && ok && n >= f.From && (f.To == 0 || n <= f.To) && (!f.Once || p.count(fmt.Sprint("time of ", n)) == 1) {
 			a.Result = rewrite(a.Result, func(o map[string]any) {
 				if at, ok := quantity(o["timestamp"]); ok {
 					o["timestamp"] = hexutil.Uint64(int64(at) + f.By)

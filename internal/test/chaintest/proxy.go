@@ -29,7 +29,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	faults []Fault
-	asked  map[string]uint64 // how often a question was asked, for Sometimes
+	asked  map[string]uint64 // how often a question was asked, for Sometimes and WrongTime
 }
 
 // NewProxy starts a proxy in front of a node that runs until the test ends.
@@ -185,11 +185,15 @@ func (p *Proxy) draw(words ...any) uint64 {
 
 // happens reports whether a fault with a percentage applies to this call.
 func (p *Proxy) happens(percent uint64, question string) bool {
+	return p.draw(question, p.count(question)) < percent
+}
+
+// count returns how often a question was asked, with this time.
+func (p *Proxy) count(question string) uint64 {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.asked[question]++
-	n := p.asked[question]
-	p.mu.Unlock()
-	return p.draw(question, n) < percent
+	return p.asked[question]
 }
 
 // question returns the method and the parameters of a call.
