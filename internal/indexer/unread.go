@@ -81,17 +81,17 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 	return err
 }
 
-// isDropped reports whether a transaction that only a payer has named is on no node's chain: its block is final, and all
-// usable nodes have that height and no receipt of it. Mined again, it is read with its block.
+// isDropped reports whether a transaction is on no node's chain: its block is final, and all nodes answer, have that height
+// and no receipt of it. Mined again, it is read with its block. One that its block named is not dropped.
 func (ix *Indexer) isDropped(ctx context.Context, u ledger.UnreadTransaction) (bool, error) {
-	if u.Reason != ledger.UnreadLookup {
+	if u.Reason == ledger.UnreadUnreadable {
 		return false, nil
 	}
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil || u.Block > cursor.Confirmed.Number {
 		return false, err
 	}
-	for _, p := range ix.cfg.Pool.Usable() {
+	for _, p := range ix.cfg.Pool.Nodes() {
 		lacks := false
 		_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer shows nothing
 			_, err := (node{p}).receipts(ctx, []common.Hash{common.Hash(u.TxHash)})

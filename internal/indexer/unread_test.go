@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -187,37 +188,31 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
 }
 
-// TestLookupOfADroppedTransaction looks up a transaction of a block that was replaced. It is forgotten once that height is
-// final and no node has its receipt.
-func TestLookupOfADroppedTransaction(t *testing.T) {
-	f := newFixture(t, nil)
-	f.nodes(t, 2, nil)
-	f.chain.MineEmpty(2)
-	f.catchUp(t)
-	dropped := invoice.Hash(chaintest.NewTx(pays(alice, 5)).Hash)
-	for _, reason := range []ledger.UnreadReason{ledger.UnreadNode, ledger.UnreadLookup} {
+// TestDroppedTransaction knows a transaction of a block that was replaced. It is forgotten once that height is final and no
+// node has its receipt, unless a block named it.
+func TestDroppedTransaction(t *testing.T) {
+	for _, reason := range ledger.UnreadReasons {
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 2, nil)
+		f.chain.MineEmpty(2)
+		f.catchUp(t)
+		dropped := invoice.Hash(chaintest.NewTx(pays(alice, 5)).Hash)
 		expect.OK(t, f.ledger.ReportUnread(t.Context(), "", dropped, 2, reason))
-		expect.OK(t, f.readUnread(t.Context()))
-		if len(f.ledger.unread) != 1 {
-			t.Errorf("%s: it is forgotten before its block is final", reason)
+		stays := func(when string, want bool) {
+			t.Helper()
+			expect.OK(t, f.readUnread(t.Context()))
+			expect.Equal(t, len(f.ledger.unread) == 1, want, "%s: %s, it stays:", reason, when)
 		}
-	}
-	f.chain.MineEmpty(3)
-	f.catchUp(t)
-	f.node.Intercept(func(_ context.Context, method string) error {
-		if method == "eth_getTransactionReceipt" {
-			return errors.New("no")
+		stays("before its block is final", true)
+		f.chain.MineEmpty(3)
+		f.catchUp(t)
+		proxies[1].SetFaults(chaintest.Refuse{Status: http.StatusInternalServerError})
+		for range 5 {
+			stays("while one node does not answer", true)
 		}
-		return nil
-	})
-	expect.OK(t, f.readUnread(t.Context()))
-	if len(f.ledger.unread) != 1 {
-		t.Error("it is forgotten although no node answers")
-	}
-	f.node.Intercept(nil)
-	expect.OK(t, f.readUnread(t.Context()))
-	if len(f.ledger.unread) != 0 {
-		t.Errorf("unread are %+v", f.ledger.unread)
+		expect.Equal(t, f.state(1), chain.StateBackoff, "%s: that node is", reason)
+		proxies[1].SetFaults()
+		stays("once all nodes answer", reason == ledger.UnreadUnreadable)
 	}
 }
 

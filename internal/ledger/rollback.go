@@ -11,8 +11,8 @@ import (
 
 // Rollback orphans all payments, refunds and sweeps above the given header, which is the
 // newest that is still canonical. The headers above it stay, so that Observe
-// learns which of these blocks were replaced. Unread transactions above it are forgotten, since reading
-// the blocks again names them again, except the ones that payers looked up. Rollback returns
+// learns which of these blocks were replaced. Unread transactions that these blocks named are forgotten, since
+// reading the blocks again names them again. Rollback returns
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
 // the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) (err error) {

@@ -313,8 +313,30 @@ func TestLookupOfASweep(t *testing.T) {
 	})
 }
 
+// TestUnreadNamedLater has a block name transactions that are known to be unread already, in another block. They are unreadable
+// then, so that they are not forgotten while no node has their receipts.
+func TestUnreadNamedLater(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w.mine(start + 1)
+		b := w.next(start + 2)
+		for i, reason := range ledger.UnreadReasons[:3] {
+			w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx", i), 101, reason))
+			b.Unread = append(b.Unread, ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: "no receipt"})
+		}
+		w.observe(b)
+		all, err := w.UnreadTransactions(t.Context(), w.chainKey)
+		w.must(err)
+		expect.Equal(t, len(all), 3, "unread are")
+		for _, u := range all {
+			if u.Reason != ledger.UnreadUnreadable || u.Block != b.Number || u.Detail != "no receipt" {
+				t.Errorf("unread is %+v", u)
+			}
+		}
+	})
+}
+
 // TestReorgDropsUnread drops the block of unread transactions. The ones that the block named are forgotten, so that
-// invoices expire; one that a payer has looked up, and one that was dismissed, stay.
+// invoices expire; ones that became known otherwise, and one that was dismissed, stay.
 func TestReorgDropsUnread(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -328,10 +350,15 @@ func TestReorgDropsUnread(t *testing.T) {
 		w.reorg(1)
 		left, err := w.UnreadTransactions(t.Context(), w.chainKey)
 		w.must(err)
-		if _, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("dismissed")); err != nil || len(left) != 1 || left[0].Reason != ledger.UnreadLookup {
+		if _, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("dismissed")); err != nil || len(left) != len(ledger.UnreadReasons)-1 {
 			t.Errorf("left are %+v, and the dismissed one: %v", left, err)
 		}
-		w.must(w.ForgetUnread(t.Context(), w.chainKey, left[0].TxHash))
+		for _, u := range left {
+			if u.Reason == ledger.UnreadUnreadable {
+				t.Errorf("left is %+v", u)
+			}
+			w.must(w.ForgetUnread(t.Context(), w.chainKey, u.TxHash))
+		}
 		w.mine(start + 2)
 		w.advance(inv.ExpiresAt.Unix() + 100)
 		if got := w.invoice(inv.ID).Status; got != invoice.Expired {

@@ -51,13 +51,27 @@ var unreadTable = db.NewTable("unread_transactions", func(u *UnreadTransaction) 
 
 var selectUnread = unreadTable.Select() + " WHERE chain_key = $1"
 
-// insertUnread stores unread transactions of a chain, except those that are stored.
+// insertUnread stores unread transactions of a chain, except those that are stored. One that became known otherwise is
+// unreadable once its block names it.
 func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadTransaction) error {
 	rows := make([][]any, len(all))
 	for i, u := range all {
 		rows[i] = unreadTable.Values(u, chainKey)
 	}
-	return tx.Insert(ctx, unreadTable.Insertion("ON CONFLICT (chain_key, tx_hash) DO NOTHING", "chain_key"), rows)
+	if err := tx.Insert(ctx, unreadTable.Insertion("ON CONFLICT (chain_key, tx_hash) DO NOTHING", "chain_key"), rows); err != nil {
+		return err
+	}
+	for _, u := range all {
+		if u.Reason != UnreadUnreadable {
+			continue
+		}
+		err := tx.Send(ctx, nil, "UPDATE unread_transactions SET reason = 'unreadable', block_number = $3, detail = $4 WHERE chain_key = $1 AND tx_hash = $2 AND reason <> 'unreadable'",
+			chainKey, u.TxHash.String(), int64(u.Block), u.Detail)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findUnreadTransaction returns an unread transaction, or ErrNotFound.
@@ -136,9 +150,9 @@ func deleteUnread(ctx context.Context, tx *db.Tx, chainKey string, hashes []invo
 	return nil
 }
 
-// deleteUnreadAbove deletes the unread transactions in blocks above a number. It keeps dismissed ones, which would be
-// announced again, and ones that only a payer has named.
+// deleteUnreadAbove deletes the unread transactions that blocks above a number named. It keeps dismissed ones, which would
+// be announced again.
 func deleteUnreadAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
-	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND reason <> 'lookup' AND dismissed_at IS NULL",
+	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND reason = 'unreadable' AND dismissed_at IS NULL",
 		chainKey, int64(number))
 }
