@@ -500,6 +500,18 @@ func TestRefundOfPaymentFoundLate(t *testing.T) {
 		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
 		w.fill(above.Number, w.head(), above)
 		w.wantRefunded("found late", w.payment(paid), 400_000)
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+		w.Service = w.service()
+		since := w.pay(invoice.NewAmount(6_000_000))
+		b = w.observeEmpty(w.next(at(), since))
+		w.mine(at())
+		w.must(w.ReportUnread(t.Context(), w.chainKey, since.TxHash, b.Number, ledger.UnreadReceipt))
+		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, since.TxHash))
+		cur, err := w.Cursor(t.Context(), w.chainKey)
+		w.must(err)
+		if cur.Gap != nil {
+			t.Errorf("a payment above the lost past has blocks read again: %+v", cur.Gap)
+		}
 	})
 }
 

@@ -168,7 +168,9 @@ func readRefunds(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor, b
 		if err != nil || !stored.other || past.through == 0 {
 			return err
 		}
-		from = max(from, past.from)
+		if from = max(from, past.from); from > past.through {
+			return nil
+		}
 	}
 	if from > cur.Indexed.Number {
 		return nil
