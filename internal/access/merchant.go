@@ -164,7 +164,7 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
 			return "", err
 		}
-		granted, err := m.hold(ctx, tx, by, was, c)
+		granted, err := m.hold(ctx, tx, by, was, changed, c)
 		if err != nil {
 			return "", err
 		}
@@ -214,13 +214,10 @@ type addressChange struct {
 // wantApproval uses up the approval of a change of addresses, or returns an *ApprovalRequiredError. To keep what is in
 // force and drop what is pending needs none.
 func (m *MerchantManager) wantApproval(ctx context.Context, tx *db.Tx, by Principal, c invoice.MerchantChange, was, is invoice.Merchant) error {
-	coming := func(m invoice.Merchant) []any {
-		return []any{m.DefaultAddresses, m.PendingDefaults, m.Allowed, m.Pending}
-	}
 	kept := was
 	kept.PendingDefaults, kept.Pending = is.PendingDefaults, is.Pending
-	drops := is.PendingDefaults == nil && is.Pending == nil && reflect.DeepEqual(coming(kept), coming(is))
-	if drops || reflect.DeepEqual(coming(was), coming(is)) {
+	drops := is.PendingDefaults == nil && is.Pending == nil && sameAddresses(kept, is)
+	if drops || sameAddresses(was, is) {
 		return nil
 	}
 	subject := addressChange{WasDefaults: auditedDefaults(was.DefaultAddresses), WasAllowed: sortedAddresses(was.Allowed)}
@@ -235,6 +232,14 @@ func (m *MerchantManager) wantApproval(ctx context.Context, tx *db.Tx, by Princi
 		return err
 	}
 	return AppendAudit(ctx, tx, used...)
+}
+
+// sameAddresses reports whether two states of a merchant have the same addresses in force and pending.
+func sameAddresses(was, is invoice.Merchant) bool {
+	all := func(m invoice.Merchant) []any {
+		return []any{m.DefaultAddresses, m.PendingDefaults, m.Allowed, m.Pending}
+	}
+	return reflect.DeepEqual(all(was), all(is))
 }
 
 // sortedAddresses returns the texts of addresses in order, each once.

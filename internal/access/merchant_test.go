@@ -357,11 +357,14 @@ func TestConfiguredAddresses(t *testing.T) {
 		if got := w.actions(t); got[0] != access.ActionAddressLost || got[1] != access.ActionAllowList {
 			t.Errorf("the log has %v", got)
 		}
-		for _, a := range []invoice.AllowedAddress{bank, home} { // anew
-			expect.Success(t)(w.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{a}, Immediately: true}))
+		more := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{bank, home}, Immediately: true}
+		expect.Success(t)(w.Update(t.Context(), operator, "acme", more))
+		if _, err := w.Update(t.Context(), merchantAcme, "acme", list); err == nil {
+			t.Error("an operator who added another address gave the lost one back")
 		}
+		expect.Success(t)(w.Update(t.Context(), operator, "acme", more))
 		if _, err := w.Update(t.Context(), merchantAcme, "acme", list); err != nil {
-			t.Errorf("the operator shares the address: %v", err)
+			t.Errorf("the operator gave the list again, to share the address: %v", err)
 		}
 	})
 }

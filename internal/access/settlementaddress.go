@@ -29,12 +29,18 @@ func (m *MerchantManager) HoldConfigured(ctx context.Context) error {
 }
 
 // hold makes a merchant hold the addresses of a change. The operator grants those that the merchant's lists did not
-// name, and a merchant's principal claims all. granted is true if the operator granted a new one. The error is an
-// *invoice.FieldError for an address that another merchant holds.
-func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, was invoice.Merchant, c invoice.MerchantChange) (granted bool, err error) {
+// name and, with lists that stay as they were, those that the merchant has lost. A merchant's principal claims all.
+// granted is true if the operator granted a new one. The error is an *invoice.FieldError for an address that another
+// merchant holds.
+func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, was, is invoice.Merchant, c invoice.MerchantChange) (granted bool, err error) {
 	all := holdings(was.ID, c)
 	if by.IsOperator() {
-		return m.grant(ctx, tx, slices.DeleteFunc(all, func(h Holding) bool { return lists(was, h.Address) }))
+		if !sameAddresses(was, is) { // an edit sends whole lists, and must not give back what the operator gave to the owner
+			all = slices.DeleteFunc(all, func(h Holding) bool { return lists(was, h.Address) })
+		} else if all, err = lackingHoldings(ctx, tx, sortedHoldings(all), heldBy); err != nil { // a claim stays one
+			return false, err
+		}
+		return m.grant(ctx, tx, all)
 	}
 	refused, err := m.claim(ctx, tx, all)
 	if err != nil || len(refused) == 0 {
