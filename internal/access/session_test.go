@@ -29,17 +29,19 @@ type sessionWorld struct {
 	store *db.DB
 	keys  *access.KeyManager
 	at    time.Time
+	left  string // a merchant that the service no longer has
 }
 
 func newSessionWorld(t *testing.T, s *db.DB) *sessionWorld {
 	t.Helper()
 	w := &sessionWorld{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
 	now := func() time.Time { return w.at }
+	known := func(id string) bool { return id != gone && id != w.left }
 	w.keys = access.NewKeyManager(access.KeyManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	party, err := access.NewRelyingParty(office)
 	expect.OK(t, err)
-	w.SessionManager = access.NewSessions(access.SessionConfig{Store: s, Passkeys: party, Known: func(id string) bool { return id != gone }, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
-		Store: access.NewTables(s), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
+	w.SessionManager = access.NewSessions(access.SessionConfig{Store: s, Passkeys: party, Known: known, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
+		Store: access.NewTables(s), Mode: access.Live, Known: known, Now: now, Logger: slog.New(slog.DiscardHandler),
 	})})
 	return w
 }
