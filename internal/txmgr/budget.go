@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -116,18 +118,55 @@ func (w *Writer) showSpending(spent, budget uint64) {
 	w.update(func(s *Status) { s.Spent, s.Budget = inWei(spent), inWei(budget) })
 }
 
-// spent returns a transaction's cost: the higher of two nodes' receipts. A cost above twice the maximum of the attempts
-// counts only if both have it. Without a cost on a receipt it is the reserved amount.
-func (w *Writer) spent(ctx context.Context, t ChainTx, r *chain.Receipt) *ledger.TxCost {
-	cost := ledger.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
-	first, second := costOn(r), w.secondCost(ctx, r)
+// spent returns a mined transaction's cost: the highest on the receipts of several nodes, above twice the maximum of the
+// attempts only as high as the second highest. Without a cost on a receipt it is the reserved amount. It is nil while a
+// usable node has no receipt, because the others may show less; once the block is final, the reserved amount counts as
+// that node's cost.
+func (w *Writer) spent(ctx context.Context, t ChainTx, mined minedAttempt) *ledger.TxCost {
+	costs, complete := w.receiptCosts(ctx, t, mined)
+	if !complete && !mined.final {
+		return nil
+	}
+	if !complete {
+		costs = append(costs, t.Reserved)
+	}
+	costs = append(costs, 0, 0) // there may be fewer than two
+	slices.Sort(costs)
+	second, highest := costs[len(costs)-2], costs[len(costs)-1]
+	cost := ledger.TxCost{Gwei: highest, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
 	switch {
 	case t.Reserved == 0: // from before costs were recorded
-		cost.Gwei = max(first, second)
-	case first > 0 || second > 0:
-		cost.Gwei = min(max(first, second), max(2*t.Reserved, min(first, second)))
+	case highest == 0:
+		cost.Gwei = t.Reserved
+	default:
+		cost.Gwei = min(highest, max(2*t.Reserved, second))
 	}
 	return &cost
+}
+
+// receiptCosts returns the costs on the nodes' receipts of a mined transaction, each node's once, and whether each usable
+// node has a receipt. With one node it asks no node again.
+func (w *Writer) receiptCosts(ctx context.Context, t ChainTx, mined minedAttempt) (costs []int64, complete bool) {
+	nodes := w.nodes()
+	if len(nodes) < 2 {
+		return []int64{costOn(mined.receipt)}, true
+	}
+	found := make([]*chain.Receipt, len(nodes))
+	var group sync.WaitGroup
+	for i, n := range nodes {
+		group.Go(func() {
+			if _, receipts, err := n.nonceAndReceipts(ctx, w.sender, []invoice.Hash{t.Attempts[mined.index].TxHash}); err == nil {
+				found[i] = receipts[0]
+			}
+		})
+	}
+	group.Wait()
+	for _, r := range found {
+		if r != nil {
+			costs = append(costs, costOn(r))
+		}
+	}
+	return costs, len(costs) == len(nodes)
 }
 
 // costOn returns the cost on a receipt, in gwei, or 0 without a plausible one.
@@ -136,17 +175,4 @@ func costOn(r *chain.Receipt) int64 {
 		return 0
 	}
 	return max(0, inGwei(r.Cost()))
-}
-
-// secondCost returns the cost on a second node's receipt, or 0 without one.
-func (w *Writer) secondCost(ctx context.Context, r *chain.Receipt) int64 {
-	nodes := w.nodes()
-	if len(nodes) < 2 {
-		return 0
-	}
-	_, receipts, err := nodes[1].nonceAndReceipts(ctx, w.sender, []invoice.Hash{invoice.Hash(r.TxHash)})
-	if err != nil {
-		return 0
-	}
-	return costOn(receipts[0])
 }

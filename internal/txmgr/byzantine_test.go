@@ -201,22 +201,32 @@ func TestWithheldReceipts(t *testing.T) {
 	}
 }
 
-// TestCostsOfReceipts has nodes that report wrong costs, and a rollup's fee for data.
+// TestCostsOfReceipts has nodes that report wrong costs or lack the receipt, and a rollup's fee for data. While a node
+// lacks the receipt no cost is recorded.
 func TestCostsOfReceipts(t *testing.T) {
 	const l1 = 1_000_000_000 // gwei
-	dataFee := value(`{"l1Fee":"0xde0b6b3a7640000"}`)
+	dataFee, low, lacks := value(`{"l1Fee":"0xde0b6b3a7640000"}`), value(`{"effectiveGasPrice":"0x1"}`), value(`null`)
+	isLate := true
+	late := func(answer any, args []any) bool {
+		defer func() { isLate = false }()
+		return isLate && lacks(answer, args)
+	}
 	for name, test := range map[string]struct {
 		nodes         int
 		first, second func(any, []any) bool
+		blocks        int // that follow until the cost is recorded
 		want          func(paid, reserved int64) int64
 	}{
-		"right":                {1, nil, nil, func(paid, _ int64) int64 { return paid }},
-		"nothing":              {1, value(`{"effectiveGasPrice":"0x0"}`), nil, func(_, reserved int64) int64 { return reserved }},
-		"nothing, and another": {2, value(`{"effectiveGasPrice":"0x0"}`), nil, func(paid, _ int64) int64 { return paid }},
-		"low, and another":     {2, value(`{"effectiveGasPrice":"0x1"}`), nil, func(paid, _ int64) int64 { return paid }},
-		"high, and another":    {2, dataFee, nil, func(_, reserved int64) int64 { return 2 * reserved }},
-		"data":                 {1, dataFee, nil, func(_, reserved int64) int64 { return 2 * reserved }},
-		"data, confirmed":      {2, dataFee, dataFee, func(paid, _ int64) int64 { return paid + l1 }},
+		"right":                {1, nil, nil, 0, func(paid, _ int64) int64 { return paid }},
+		"nothing":              {1, value(`{"effectiveGasPrice":"0x0"}`), nil, 0, func(_, reserved int64) int64 { return reserved }},
+		"nothing, and another": {2, value(`{"effectiveGasPrice":"0x0"}`), nil, 0, func(paid, _ int64) int64 { return paid }},
+		"low, and another":     {2, low, nil, 0, func(paid, _ int64) int64 { return paid }},
+		"low, and a late one":  {2, low, late, 1, func(paid, _ int64) int64 { return paid }},
+		"low, and lacking":     {2, low, lacks, finality, func(_, reserved int64) int64 { return reserved }},
+		"high, and another":    {2, dataFee, nil, 0, func(_, reserved int64) int64 { return 2 * reserved }},
+		"lacking, and high":    {2, lacks, dataFee, finality, func(_, reserved int64) int64 { return 2 * reserved }},
+		"data":                 {1, dataFee, nil, 0, func(_, reserved int64) int64 { return 2 * reserved }},
+		"data, confirmed":      {2, dataFee, dataFee, 0, func(paid, _ int64) int64 { return paid + l1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onSQLite(t)
@@ -239,6 +249,15 @@ func TestCostsOfReceipts(t *testing.T) {
 			after, err := w.client.BalanceAt(w.ctx, operator, nil)
 			must(t, err)
 			tx := w.wantTxs(TxMined)[0]
+			if test.blocks > 0 {
+				if tx.Spent != nil {
+					t.Errorf("recorded %+v before each node has a receipt", tx.Spent)
+				}
+				w.seal(test.blocks)
+				w.index()
+				w.tick(writer)
+				tx = w.wantTxs(TxMined)[0]
+			}
 			if want := test.want(inGwei(before.Sub(before, after)), tx.Reserved); tx.Spent == nil || tx.Spent.Gwei != want {
 				t.Errorf("recorded %+v, want %d gwei", tx.Spent, want)
 			}

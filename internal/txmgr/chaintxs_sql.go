@@ -203,9 +203,10 @@ func spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Windo
 }
 
 // UnsettledTxs returns, by nonce, the chain's transactions that the transaction manager must watch:
-// the sent ones, and those with items that have no event on the chain yet.
+// the sent ones, the mined ones with unknown cost, and those with items that have no event on the chain yet.
 func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx, error) {
 	return chainTxs(ctx, q, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
+		SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'mined' AND spent_ms IS NULL UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL
 		SELECT a.tx_id`+ledger.AuthorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+ledger.IsUnpaid+` UNION ALL
 		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
@@ -218,6 +219,7 @@ func HasWork(ctx context.Context, q db.Querier, chainKey string) (bool, error) {
 		err = row.Scan(&found)
 		return found, err
 	}, `SELECT EXISTS (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND status = 'sent')
+		OR EXISTS (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND status = 'mined' AND spent_ms IS NULL)
 		OR EXISTS (SELECT 1 FROM intents WHERE chain_key = $1 AND status = 'due')
 		OR EXISTS (SELECT 1 FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL)
 		OR EXISTS (SELECT 1 FROM authorizations WHERE chain_key = $1 AND status IN ('accepted', 'sent'))

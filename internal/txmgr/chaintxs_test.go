@@ -113,6 +113,8 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		rowtest.Must(t, ledger.ReleaseIntents(ctx, s, rowtest.WriterLease, "ctx_1"))
 		wantIntents(t, conn, "done*", "due*", "due", "due*")
 		wantDue(t, s, "int_2")
+		unsettled(t, s, "ctx_1") // because of its cost
+		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_1", txmgr.TxMined, &ledger.TxCost{Gwei: 1, At: rowtest.AtMS(1)}))
 		unsettled(t, s)
 		rowtest.Must(t, ledger.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_0", "int_2"}))
 		wantIntents(t, conn, "done*", "due*", "done", "due*")
@@ -143,6 +145,19 @@ func TestFailedTransactionFreesItsIntents(t *testing.T) {
 		rowtest.Must(t, txmgr.SaveChainTx(ctx, s, rowtest.WriterLease, rowtest.ChainTx("ctx_3", 7), []string{"int_1"}))
 		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_2", txmgr.TxFailed, nil)) // another transaction carries its intents
 		wantIntents(t, conn, "sent", "sent", "due")
+	})
+}
+
+// TestUnknownCostIsWork lets the writer ask again for the cost of a mined transaction without items that wait.
+func TestUnknownCostIsWork(t *testing.T) {
+	rowtest.EachWriter(t, 0, func(t *testing.T, s *db.DB, _ *sql.DB) {
+		rowtest.Must(t, txmgr.SaveChainTx(t.Context(), s, rowtest.WriterLease, rowtest.ChainTx("ctx_1", 5), nil))
+		for _, cost := range []*ledger.TxCost{nil, {Gwei: 1, At: rowtest.AtMS(1)}} {
+			rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, "ctx_1", txmgr.TxMined, cost))
+			if found, err := txmgr.HasWork(t.Context(), s, "base"); err != nil || found != (cost == nil) {
+				t.Errorf("with the cost %+v there is work: %v, %v", cost, found, err)
+			}
+		}
 	})
 }
 

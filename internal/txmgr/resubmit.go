@@ -75,46 +75,67 @@ func (w *Writer) recordMined(ctx context.Context, cursor ledger.Cursor, t ChainT
 	if k == nil {
 		return fmt.Errorf("transaction %s is of kind %q, which this program does not know", t.ID, t.Kind)
 	}
-	mined, err := decode(t.Attempts[index])
+	signed, err := decode(t.Attempts[index])
 	if err != nil {
 		return err
 	}
 	why := ""
 	switch {
-	case w.isHarmless(mined):
+	case w.isHarmless(signed):
 		why = "no node accepted it, and one that does nothing took its nonce"
 	case !r.Succeeded():
 		why = "it was reverted"
 	}
 	if why != "" {
-		then, err := k.reverted(ctx, t)
-		if err != nil {
-			return err
-		}
-		spent, entries, err := w.cost(ctx, t, r)
-		if err != nil {
-			return err
-		}
-		if err := w.fail(ctx, t, why, spent, entries...); err != nil || then == nil || r.Succeeded() {
-			return err
-		}
-		return then()
+		return w.recordReverted(ctx, k, t, why, minedAttempt{index, r, true}) // no later round reads its receipt
+	}
+	final := uint64(r.BlockNumber) <= cursor.Confirmed.Number
+	if err := w.recordSucceeded(ctx, t, minedAttempt{index, r, final}); err != nil {
+		return err
 	}
 	if t.Status != TxMined {
-		spent, entries, err := w.cost(ctx, t, r)
-		if err != nil {
-			return err
-		}
-		if err := w.setStatus(ctx, t, TxMined, spent, entries...); err != nil {
-			return err
-		}
 		k.mined(t, r)
 		w.conf.Logger.Info("transaction mined", "tx", r.TxHash, "kind", t.Kind, "block", uint64(r.BlockNumber))
 	}
-	if uint64(r.BlockNumber) > cursor.Confirmed.Number {
+	if !final {
 		return nil
 	}
 	return k.settle(ctx, t, r)
+}
+
+// recordReverted gives up a mined transaction that carried out none of its items.
+func (w *Writer) recordReverted(ctx context.Context, k work, t ChainTx, why string, mined minedAttempt) error {
+	then, err := k.reverted(ctx, t)
+	if err != nil {
+		return err
+	}
+	spent, entries, err := w.cost(ctx, t, mined)
+	if err != nil {
+		return err
+	}
+	if err := w.fail(ctx, t, why, spent, entries...); err != nil || then == nil || mined.receipt.Succeeded() {
+		return err
+	}
+	return then()
+}
+
+// recordSucceeded records that a transaction is mined, and its cost once that is known.
+func (w *Writer) recordSucceeded(ctx context.Context, t ChainTx, mined minedAttempt) error {
+	if t.Status == TxMined && t.Spent != nil {
+		return nil
+	}
+	spent, entries, err := w.cost(ctx, t, mined)
+	if err != nil || t.Status == TxMined && spent == nil {
+		return err
+	}
+	return w.setStatus(ctx, t, TxMined, spent, entries...)
+}
+
+// minedAttempt is an attempt of a transaction that is in a block.
+type minedAttempt struct {
+	index   int // of the attempt
+	receipt *chain.Receipt
+	final   bool // no later round asks for its cost
 }
 
 // resubmit broadcasts or replaces transactions without a receipt, or gives them up.
@@ -198,7 +219,9 @@ func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *l
 	if err := SetTxStatus(ctx, w.conf.Store, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
-	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
+	if to != t.Status {
+		w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
+	}
 	if spent != nil {
 		more := spent.Gwei
 		if t.Spent != nil {

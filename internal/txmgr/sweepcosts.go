@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
@@ -18,13 +17,16 @@ type auditedCost struct {
 }
 
 // cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
-// that it was sent to sweep, and no entry for other kinds. The cost is nil if it is recorded already: a reorg, or a node
-// that is behind, makes a transaction look as if it was not mined.
-func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*ledger.TxCost, []access.Entry, error) {
-	cost := w.spent(ctx, t, r)
+// that it was sent to sweep, and no entry for other kinds or for a cost that is recorded already: a reorg, or a node that
+// is behind, makes a transaction look as if it was not mined. The cost is nil while it is not known.
+func (w *Writer) cost(ctx context.Context, t ChainTx, mined minedAttempt) (*ledger.TxCost, []access.Entry, error) {
+	cost := w.spent(ctx, t, mined)
+	if cost == nil {
+		return nil, nil, nil
+	}
 	if t.Spent != nil {
 		if cost.Gwei == t.Spent.Gwei {
-			return nil, nil, nil
+			return t.Spent, nil, nil
 		}
 		cost.At, cost.Scheduled = t.Spent.At, t.Spent.Scheduled
 	}
@@ -41,8 +43,8 @@ func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*ledger
 	entries := make([]access.Entry, len(merchants))
 	for i, m := range merchants {
 		entries[i] = access.NewEntry(ctx, cost.At, access.Change{
-			MerchantID: m.MerchantID, Action: access.ActionDepositSwept, Object: r.TxHash.String(),
-			After: auditedCost{t.ChainKey, m.Items, strconv.FormatInt(m.Share(cost.Gwei), 10), !r.Succeeded()},
+			MerchantID: m.MerchantID, Action: access.ActionDepositSwept, Object: mined.receipt.TxHash.String(),
+			After: auditedCost{t.ChainKey, m.Items, strconv.FormatInt(m.Share(cost.Gwei), 10), !mined.receipt.Succeeded()},
 		})
 	}
 	return cost, entries, nil
