@@ -150,6 +150,9 @@ func TestTxSharesAddUp(t *testing.T) {
 				}
 				if status != txmgr.TxFailed {
 					again = nil
+				} else if rapid.Bool().Draw(r, "dropped by a reorg") {
+					rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, id, status, nil))
+					delete(costs, id)
 				}
 			}
 			wantShares(t, s, report.ReportFilter{From: rowtest.AtMS(100 * round), To: rowtest.AtMS(100*round + 3), Limit: rapid.IntRange(1, 4).Draw(r, "limit")}, costs)

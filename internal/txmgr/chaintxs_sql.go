@@ -153,17 +153,20 @@ func insertAttempt(ctx context.Context, tx *db.Tx, txID string, number int, a Tx
 	return tx.Insert(ctx, attemptTable.Insertion("", "tx_id", "number BIGINT"), [][]any{attemptTable.Values(a, txID, number)})
 }
 
-// SetTxStatus updates a transaction's status and, unless it is nil, its cost, and appends
-// entries to the audit log. The items of a failed transaction become due again. It
-// returns ErrConflict if the lease was lost.
+// SetTxStatus updates a transaction's status and cost, and appends entries to the audit log. A nil
+// cost leaves the recorded one, except that of a failed transaction becomes unknown, as it may not be
+// in the chain. The items of a failed transaction become due again. It returns ErrConflict if the lease was lost.
 func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, status TxStatus, spent *ledger.TxCost, audit ...access.Entry) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE chain_txs SET status = $2 WHERE id = $1", txID, string(status)); err != nil {
 			return err
 		}
-		if spent != nil {
-			at := spent.At.UnixMilli()
-			_, err := tx.Exec(ctx, "UPDATE chain_txs SET spent_gwei = $2, spent_ms = $3, spent_scheduled_ms = $4 WHERE id = $1", txID, spent.Gwei, at, db.NullMilliseconds(spent.Scheduled))
+		if spent != nil || status == TxFailed {
+			var gwei, at, scheduled any
+			if spent != nil {
+				gwei, at, scheduled = spent.Gwei, spent.At.UnixMilli(), db.NullMilliseconds(spent.Scheduled)
+			}
+			_, err := tx.Exec(ctx, "UPDATE chain_txs SET spent_gwei = $2, spent_ms = $3, spent_scheduled_ms = $4 WHERE id = $1", txID, gwei, at, scheduled)
 			if err != nil {
 				return err
 			}

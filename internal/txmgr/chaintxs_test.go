@@ -291,6 +291,8 @@ func TestSpending(t *testing.T) {
 		want(0, 1, 71, "")
 		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_2", txmgr.TxSent, nil)) // a reorg
 		want(7, 1+4+16, 50, "")
+		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_1", txmgr.TxFailed, nil)) // a reorg, and its nonce was used
+		want(0, 1+2+4+8+16, 10, "")
 		if spent, reserved, err := txmgr.Spending(ctx, s, "polygon", ledger.Window{}, ""); spent+reserved != 0 || err != nil {
 			t.Errorf("another chain spent %d and reserved %d, %v", spent, reserved, err)
 		}

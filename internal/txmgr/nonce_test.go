@@ -117,10 +117,15 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w.believed(writer)
 	w.seal(1)
 	w.tick(writer)
+	if w.wantTxs(TxMined)[0].Spent == nil {
+		t.Error("the mined transaction has no cost")
+	}
 	must(t, w.dev.Fork(w.ctx, 2, nil, nil, nil))
 	w.dev.DropPending()
 	w.believed(writer) // the transaction with the nonce behind the free one is given up
-	w.wantTxs(TxFailed)
+	if spent := w.wantTxs(TxFailed)[0].Spent; spent != nil {
+		t.Errorf("what the reorg dropped costs %+v", spent)
+	}
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)

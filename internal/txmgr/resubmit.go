@@ -182,7 +182,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []ChainTx) e
 }
 
 // handleLostNonce gives up a transaction after another one has used its nonce, once that is certain. Its items are due
-// again. Its cost stays unknown, because nodes may withhold its receipt.
+// again. Its cost is unknown, because nodes may withhold its receipt.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) error {
 	now := w.conf.Schedule()
 	if t.Sender == w.sender {
@@ -207,14 +207,14 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) er
 	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", nil)
 }
 
-// fail gives up a transaction, with its cost if it is known, and entries for the audit log.
+// fail gives up a transaction, with its cost, or nil if it is not known, and entries for the audit log.
 func (w *Writer) fail(ctx context.Context, t ChainTx, why string, spent *ledger.TxCost, entries ...access.Entry) error {
 	w.conf.Logger.Warn("transaction failed, what it carried is due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
 	return w.setStatus(ctx, t, TxFailed, spent, entries...)
 }
 
-// setStatus records a transaction's status and, unless it is nil, its cost, with entries for the audit log.
+// setStatus records a transaction's status and cost, as SetTxStatus does, with entries for the audit log.
 func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *ledger.TxCost, entries ...access.Entry) error {
 	if err := SetTxStatus(ctx, w.conf.Store, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
