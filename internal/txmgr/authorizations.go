@@ -187,7 +187,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorizatio
 		k.after = a.MerchantID
 		found, err := k.simulate(chain.Simulating(ctx), a, awaited[a.InvoiceID])
 		if err != nil {
-			k.skip(a.ID) // a slow or failing one must not delay the others
+			k.postpone(a.ID, err) // a slow or failing one must not delay the others
 			failed = append(failed, fmt.Errorf("simulate authorization %s: %w", a.ID, err))
 			if len(failed) == maxFailedSimulations || ctx.Err() != nil {
 				break
@@ -250,6 +250,18 @@ func (a *authorizationAttempt) double(now time.Time) {
 func (k *authorizationWork) skip(id string) {
 	last := k.attempts[id]
 	last.double(k.w.conf.Schedule())
+	k.attempts[id] = last
+}
+
+// postpone makes an authorization wait after a node failed its simulation, longer each time if the failure may be the
+// authorization's: an answer or a timeout.
+func (k *authorizationWork) postpone(id string, err error) {
+	if isAnswer(err) || chain.IsClientError(err) || errors.Is(err, chain.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		k.skip(id)
+		return
+	}
+	last := k.attempts[id]
+	last.until = k.w.conf.Schedule().Add(retryAuthorization)
 	k.attempts[id] = last
 }
 
@@ -319,7 +331,7 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Autho
 		if call, err := chain.AuthorizationCall(a.Token, a.Authorization); err == nil { // it was checked before it was stored
 			checked, err := k.w.node.checkAuthorization(chain.Simulating(ctx), call)
 			if err != nil {
-				k.skip(a.ID) // a failing one must not delay the others
+				k.postpone(a.ID, err) // a failing one must not delay the others
 				return err
 			}
 			found.isPublic = checked.Used

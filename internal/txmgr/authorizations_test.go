@@ -509,6 +509,44 @@ func TestFailingSimulationDelaysNoOther(t *testing.T) {
 	w.wantStates(ledger.AuthorizationSent, honest)
 }
 
+// TestPausesAfterFailuresOfNodes has two simulations of an authorization fail. The second pause is as long as the first if the node was
+// called too often or was down, and twice as long if it answered an error.
+func TestPausesAfterFailuresOfNodes(t *testing.T) {
+	for _, test := range []struct {
+		failure error
+		pause   time.Duration
+	}{
+		{rpc.HTTPError{StatusCode: http.StatusTooManyRequests, Status: "429"}, retryAuthorization},
+		{rpc.HTTPError{StatusCode: http.StatusBadGateway, Status: "502"}, retryAuthorization},
+		{errCut, retryAuthorization},
+		{answer("internal error"), 2 * retryAuthorization},
+		{context.DeadlineExceeded, 2 * retryAuthorization},
+	} {
+		t.Run(test.failure.Error(), func(t *testing.T) {
+			w := onSQLite(t)
+			writer := w.writer(w.gasless)
+			a := w.acceptOf(w.payer(7))
+			w.net.before = func(method string, _ []any) error {
+				if method == "eth_estimateGas" {
+					return test.failure
+				}
+				return nil
+			}
+			round := func() { writer.report(writer.tick(w.ctx)) }
+			round()
+			w.clock.Add(retryAuthorization)
+			round()
+			w.net.before = nil
+			w.clock.Add(test.pause - 1)
+			round()
+			w.wantStates(ledger.AuthorizationAccepted, a)
+			w.clock.Add(1)
+			round()
+			w.wantStates(ledger.AuthorizationSent, a)
+		})
+	}
+}
+
 // TestExtraKilledWriterOfAuthorizations kills writers, each a process, at a random request to
 // the node, while authorizations come and go: each is carried out once.
 func TestExtraKilledWriterOfAuthorizations(t *testing.T) {
