@@ -14,7 +14,8 @@ const facilitator = new HTTPFacilitatorClient({
 });
 
 // secretOf makes a payment valid for one path: a client returns it with the payment. Without it the facilitator answers
-// success once, because the resource that a payment names is the client's word.
+// success once, because the resource that a payment names is the client's word. It is the same for all clients: somebody
+// who copies a payment can fetch the path again, up to three times in all. Leave it out for what must not be read twice.
 const secretOf = path => createHmac("sha256", QUITTANCE_API_KEY).update(path).digest("base64url");
 
 const app = express();

@@ -156,8 +156,8 @@ func errAnswered(times int) error {
 }
 
 // maxAnswers returns how often success is answered: MaxAnswers times if the server's requirements name the client's
-// secret, and otherwise once. Such a server states the resource, and any other passes on what the client names, so that
-// the client could use one payment for several resources.
+// secret, and otherwise once. The secret can bind the payment to a resource. Any other server passes on what the client
+// names, so that the client could use one payment for several resources.
 func (p purchase) maxAnswers() int {
 	if p.Requirements.ClientSecret == "" {
 		return 1
