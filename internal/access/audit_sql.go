@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -77,6 +78,19 @@ func readAuditHead(ctx context.Context, q db.Querier, lock string) (Head, error)
 		err = row.Scan(&h.Seq, db.Parsed(&h.Hash, ParseEntryHash))
 		return h, err
 	}, "SELECT seq, hash FROM audit_head"+lock)
+}
+
+// LastAudited returns the time of the newest entry that neither a command nor a start of the service made, or zero without
+// one. These are also made while a restored database waits for its recovery.
+func LastAudited(ctx context.Context, q db.Querier) (time.Time, error) {
+	at, err := db.QueryRow(ctx, q, func(row db.Scanner) (at time.Time, err error) {
+		err = row.Scan(db.Seconds(&at))
+		return at, err
+	}, "SELECT at FROM audit_entries WHERE actor NOT LIKE $1 AND actor <> $2 ORDER BY seq DESC LIMIT 1", ActorCommand+"%", ActorConfig)
+	if errors.Is(err, db.ErrNotFound) {
+		return time.Time{}, nil
+	}
+	return at, err
 }
 
 // AuditFilter selects entries of the audit log. Empty fields match all.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -205,16 +206,20 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 }
 
 // endWhatMayHaveEnded ends sessions, and cancels mails and changes of addresses that waited, since that may have
-// happened after the backup.
+// happened after the backup. The backup is not older than its newest block and its newest change.
 func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx, now time.Time) error {
-	if err := access.EndSessions(ctx, tx); err != nil {
-		return err
-	}
-	at, err := ledger.BackupTime(ctx, tx)
+	read, err := ledger.BackupTime(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("find out when the backup was made: %w", err)
 	}
-	if err := access.DropPendingAddresses(ctx, tx, at, now); err != nil {
+	changed, err := access.LastAudited(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("find out when the backup was made: %w", err)
+	}
+	if err := access.EndSessions(ctx, tx); err != nil {
+		return err
+	}
+	if err := access.DropPendingAddresses(ctx, tx, clock.Later(read, changed), now); err != nil {
 		return err
 	}
 	return mailer.CancelAll(ctx, tx)

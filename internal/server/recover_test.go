@@ -132,8 +132,9 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverDropsPendingAddresses restores a backup with changes of addresses. One that waited then may have been
-// canceled since, and does not take effect. One that had taken effect stays.
+// TestRecoverDropsPendingAddresses restores a backup of which the newest change is later than the newest block, with changes
+// of addresses. One that waited then may have been canceled since, and does not take effect. One that had taken effect
+// stays. What a command does after the restore is no change of the backup.
 func TestRecoverDropsPendingAddresses(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -154,18 +155,24 @@ func TestRecoverDropsPendingAddresses(t *testing.T) {
 			t.Helper()
 			expect.Success(t)(merchants.Update(t.Context(), access.Principal{KeyID: "key_1", MerchantID: merchant, Scopes: access.Admin}, merchant, c))
 		}
-		for merchant, c := range map[string]invoice.MerchantChange{"early": list(1, 2), "late": list(11, 12)} {
+		for merchant, c := range map[string]invoice.MerchantChange{"early": list(1, 2), "between": list(21, 22), "late": list(11, 12)} {
 			c.Name = &merchant
 			expect.Success(t)(merchants.Create(t.Context(), access.Open(), merchant, c))
 		}
 		change("early", list(2, 1)) // takes effect before the newest block of the backup
-		now = now.Add(2 * access.DefaultDelay)
+		now = now.Add(access.DefaultDelay / 2)
+		change("between", list(22, 21)) // takes effect after that block
+		now = now.Add(3 * access.DefaultDelay / 2)
 		change("late", list(11, 13))
 		change("late", invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"house": {13}}})
+		byCommand := access.WithOrigin(t.Context(), access.Origin{Actor: access.ActorCommand + "ada"})
+		must(t, store.Update(t.Context(), func(tx *db.Tx) error { // after the restore
+			return access.AppendAudit(byCommand, tx, access.NewEntry(byCommand, now.Add(9*access.DefaultDelay), access.Change{Action: access.ActionKeyRevoke, Object: "key_1"}))
+		}))
 		_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
 		must(t, err)
 		now = now.Add(2 * access.DefaultDelay)
-		for merchant, want := range map[string]invoice.MerchantChange{"early": list(2, 1), "late": list(11, 12)} {
+		for merchant, want := range map[string]invoice.MerchantChange{"early": list(2, 1), "between": list(22, 21), "late": list(11, 12)} {
 			is, err := access.Merchant(t.Context(), store, merchant)
 			must(t, err)
 			is = is.At(now)
