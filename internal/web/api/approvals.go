@@ -34,7 +34,7 @@ func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	return page.before(scope, possible, func(a *access.Approval) string { return a.ID }, func(ctx context.Context, before string, n int) ([]access.Approval, error) {
 		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
 		found, err := a.conf.Reader.Approvals(ctx, filter)
-		return found, during("list requests for approval", err)
+		return found, db.During("list requests for approval", err)
 	}).serve(a, w, r)
 }
 
@@ -57,5 +57,5 @@ func (a *API) getApproval(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("read people who may approve: %w", err)
 	}
 	votes, err := a.conf.Reader.ApprovalVotes(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people), during("read votes", err))
+	return a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people), db.During("read votes", err))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -41,7 +42,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	return page.before(scope, possible, func(c *ledger.ClaimRow) string { return c.ID }, func(ctx context.Context, before string, n int) ([]ledger.ClaimRow, error) {
 		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
 		found, err := a.conf.Reader.Claims(ctx, filter)
-		return found, during("list claims", err)
+		return found, db.During("list claims", err)
 	}).serve(a, w, r)
 }
 

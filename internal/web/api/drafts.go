@@ -9,6 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -38,7 +39,7 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, during("change invoice", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, db.During("change invoice", err))
 }
 
 // invoiceChange parses the members of an invoice's change. It returns an
@@ -80,7 +81,7 @@ func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.Finalize(r.Context(), access.FromContext(r.Context()), id)
-	return a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), during("finalize invoice", err))
+	return a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), db.During("finalize invoice", err))
 }
 
 // voidInvoice answers POST /api/invoices/{id}/void. The body is not read.
@@ -90,7 +91,7 @@ func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.Void(r.Context(), access.FromContext(r.Context()), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, during("void invoice", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, db.During("void invoice", err))
 }
 
 // deleteInvoice answers DELETE /api/invoices/{id}.
@@ -99,5 +100,5 @@ func (a *API) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return noContent(w, during("delete invoice", a.conf.Ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id)))
+	return noContent(w, db.During("delete invoice", a.conf.Ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id)))
 }

@@ -151,7 +151,7 @@ func (a *API) undoDecision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d, err := a.conf.Ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, during("undo decision", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, db.During("undo decision", err))
 }
 
 // listDecisions answers GET /api/inbox/decisions.
@@ -173,7 +173,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	return page.before(scope, possible, func(d *invoice.Decision) string { return d.ID }, func(ctx context.Context, before string, n int) ([]invoice.Decision, error) {
 		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
 		found, err := a.conf.Reader.Decisions(ctx, filter)
-		return found, during("list decisions", err)
+		return found, db.During("list decisions", err)
 	}).serve(a, w, r)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // createKey answers POST /api/keys.
@@ -108,7 +109,7 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 	return page.before(scope, possible, func(k *access.Record) string { return k.ID }, func(ctx context.Context, before string, n int) ([]access.Record, error) {
 		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
 		found, err := a.conf.Reader.Keys(ctx, filter)
-		return found, during("list keys", err)
+		return found, db.During("list keys", err)
 	}).serve(a, w, r)
 }
 

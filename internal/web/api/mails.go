@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
@@ -160,5 +161,5 @@ func (a *API) dropReminders(w http.ResponseWriter, r *http.Request) error {
 	if a.conf.Mails == nil {
 		return errNoMailServer
 	}
-	return noContent(w, during("drop reminders", a.conf.Mails.DropReminders(r.Context(), id)))
+	return noContent(w, db.During("drop reminders", a.conf.Mails.DropReminders(r.Context(), id)))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -99,7 +100,7 @@ func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := a.conf.Merchants.Update(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, during("change merchant", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, db.During("change merchant", err))
 }
 
 // parseMerchantChange parses the members of a merchant. It returns an *invoice.FieldError
@@ -176,7 +177,7 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := a.conf.Merchants.SetLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), image)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, during("set logo", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, db.During("set logo", err))
 }
 
 // readLogo reads a body of at most access.MaxLogoBytes.
@@ -200,7 +201,7 @@ func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // deleteLogo answers DELETE /api/merchants/{id}/logo.
 func (a *API) deleteLogo(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, during("drop logo", a.conf.Merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))))
+	return noContent(w, db.During("drop logo", a.conf.Merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))))
 }
 
 // releaseAddress answers DELETE /api/merchants/{id}/addresses/{address}.
@@ -209,5 +210,5 @@ func (a *API) releaseAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidField("address", "%v", err)
 	}
-	return noContent(w, during("release address", a.conf.Merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address)))
+	return noContent(w, db.During("release address", a.conf.Merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address)))
 }

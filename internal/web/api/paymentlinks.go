@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -134,7 +135,7 @@ func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.conf.Links.Get(r.Context(), access.FromContext(r.Context()), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, during("read payment link", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, db.During("read payment link", err))
 }
 
 // updatedLink has the members of a change of a link. A client may send the whole link back.
@@ -169,7 +170,7 @@ func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.conf.Links.Update(r.Context(), p, id, change)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, during("change payment link", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, db.During("change payment link", err))
 }
 
 // checkFixedLinkMembers returns an *invoice.FieldError if a change would set a member that
@@ -207,6 +208,6 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 	return page.before(scope, possible, func(l *invoice.PaymentLink) string { return l.ID }, func(ctx context.Context, before string, n int) ([]invoice.PaymentLink, error) {
 		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
 		found, err := a.conf.Links.List(ctx, filter)
-		return found, during("list payment links", err)
+		return found, db.During("list payment links", err)
 	}).serve(a, w, r)
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -108,14 +107,6 @@ func noContent(w http.ResponseWriter, err error) error {
 		w.WriteHeader(http.StatusNoContent)
 	}
 	return err
-}
-
-// during returns err with what failed before it, or nil if err is nil.
-func during(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // write writes a JSON response. The types of package apitypes always encode, so an error

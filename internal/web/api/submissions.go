@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
@@ -74,7 +75,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := a.conf.Ledger.RecordTransaction(r.Context(), id, submission, merchant, tx, replaced)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, during("record transaction", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, db.During("record transaction", err))
 }
 
 // withdrawSubmission answers POST /api/refunds/{id}/submissions/{submissionId}/withdraw.
@@ -93,7 +94,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := a.conf.Ledger.WithdrawSubmission(r.Context(), asked)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, during("withdraw submission", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)}, db.During("withdraw submission", err))
 }
 
 // askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction, or can still send one.

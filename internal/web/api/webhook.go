@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -28,7 +29,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := a.conf.Endpoints.View(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, during("read endpoint", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, db.During("read endpoint", err))
 }
 
 // putWebhook answers PUT /api/merchants/{id}/webhook.
@@ -46,7 +47,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Put(r.Context(), id, set)
-	if err = during("set endpoint", err); secret == "" {
+	if err = db.During("set endpoint", err); secret == "" {
 		return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, err)
 	}
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, err)
@@ -116,7 +117,7 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	ping, err := a.conf.Endpoints.PingMerchant(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)}, during("ping endpoint", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)}, db.During("ping endpoint", err))
 }
 
 // stageSecret answers POST /api/merchants/{id}/webhook/secret.
@@ -126,7 +127,7 @@ func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Stage(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, during("stage secret", err))
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, db.During("stage secret", err))
 }
 
 // dropSecret answers DELETE /api/merchants/{id}/webhook/secret.
@@ -135,7 +136,7 @@ func (a *API) dropSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return noContent(w, during("drop secret", a.conf.Endpoints.Unstage(r.Context(), id)))
+	return noContent(w, db.During("drop secret", a.conf.Endpoints.Unstage(r.Context(), id)))
 }
 
 // promoteSecret answers POST /api/merchants/{id}/webhook/secret/promote.
@@ -150,7 +151,7 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	v, err := a.conf.Endpoints.Promote(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, during("promote secret", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, db.During("promote secret", err))
 }
 
 func fromView(v webhooks.View) apitypes.Webhook {
