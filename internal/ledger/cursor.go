@@ -106,8 +106,7 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 
 // Orphaned returns the transfers of orphaned payments and sweeps in blocks above the
 // finalized height and up to a number. Where such a block is canonical, the
-// transfer was missed when the block was read again. Orphaned leaves out payments by accounts that are
-// known as deposit addresses since: read again, they are sweeps.
+// transfer was missed when the block was read again.
 func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
 	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if err != nil {
@@ -117,20 +116,10 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 	if err != nil {
 		return nil, err
 	}
-	from := make([]invoice.Address, len(payments))
-	for i, p := range payments {
-		from[i] = p.From
-	}
-	deposits, err := Deposits(ctx, s.conf.Store, chainKey, from)
-	if err != nil {
-		return nil, err
-	}
 	sweeps, err := OrphanedSweeps(ctx, s.conf.Store, chainKey, cur.Confirmed.Number+1, through)
 	var transfers []invoice.Transfer
 	for _, p := range payments {
-		if deposits[p.From] == "" {
-			transfers = append(transfers, p.Transfer)
-		}
+		transfers = append(transfers, p.Transfer)
 	}
 	for _, w := range sweeps {
 		transfers = append(transfers, w.Transfer)
