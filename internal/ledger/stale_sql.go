@@ -36,8 +36,7 @@ func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint6
 	if err != nil || !recovery && !at.Before(through) {
 		return err
 	}
-	quarter := "(" + confirmedAt(recovery) + ")"
-	quarter += " - " + quarter + " % 900"
+	quarter := rollupStartOf(confirmedAt(recovery))
 	const pending = " WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'"
 	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, `+quarter+` FROM payments`+pending+` AND invoice_id IS NOT NULL
 		UNION ALL SELECT id, `+quarter+` FROM refunds`+pending+` ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`,
@@ -47,7 +46,7 @@ func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint6
 // markRefundedBefore marks the rollups of confirmed refunds of a chain's payments that are pending up to a block. A reorg
 // dropped such a payment, and its refund counts once it is confirmed.
 func markRefundedBefore(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
-	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT refunds.id, refunds.confirmed_at - refunds.confirmed_at % 900
+	return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT refunds.id, `+rollupStartOf("refunds.confirmed_at")+`
 		FROM payments JOIN refunds ON refunds.payment_id = payments.id
 		WHERE payments.chain_key = $1 AND payments.block_number <= $2 AND payments.status = 'pending' AND payments.amount_refunded <> '0' AND refunds.confirmed_at IS NOT NULL
 		ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`, chainKey, int64(number))
@@ -73,7 +72,7 @@ func markRefundsStale(ctx context.Context, tx *db.Tx, paymentIDs []string) error
 // not saved yet.
 func markRefundStale(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	if r.ConfirmedAt.IsZero() {
-		return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, confirmed_at - confirmed_at % 900 FROM refunds
+		return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, `+rollupStartOf("confirmed_at")+` FROM refunds
 			WHERE id = $1 AND confirmed_at IS NOT NULL ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`, r.ID)
 	}
 	return insertStale(ctx, tx, [][]any{{r.ID, RollupStart(r.ConfirmedAt).Unix()}})
@@ -89,6 +88,11 @@ func insertStale(ctx context.Context, tx *db.Tx, rows [][]any) error {
 func RollupStart(at time.Time) time.Time {
 	seconds := at.Unix()
 	return time.Unix(seconds-(seconds%rollupSeconds+rollupSeconds)%rollupSeconds, 0).UTC()
+}
+
+// rollupStartOf is RollupStart in SQL, of Unix seconds from 1970 on.
+func rollupStartOf(seconds string) string {
+	return fmt.Sprintf("(%[1]s) - (%[1]s) %% %[2]d", seconds, rollupSeconds)
 }
 
 // RollupsThrough returns the time before which rollups are complete.
