@@ -15,13 +15,7 @@ import (
 // recordReceipts records the outcome of transactions that have a receipt. It returns
 // how many nonces of the sender are used, and the transactions without a receipt.
 func (w *Writer) recordReceipts(ctx context.Context, cursor ledger.Cursor, txs []ChainTx) (uint64, []ChainTx, error) {
-	var hashes []invoice.Hash
-	for _, t := range txs {
-		for _, a := range t.Attempts {
-			hashes = append(hashes, a.TxHash)
-		}
-	}
-	used, receipts, err := w.node.nonceAndReceipts(ctx, w.sender, hashes)
+	used, receipts, err := w.node.nonceAndReceipts(ctx, w.sender, hashesOf(txs...))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -41,6 +35,16 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor ledger.Cursor, txs [
 	return used, missing, nil
 }
 
+// hashesOf returns the hashes of all attempts of transactions.
+func hashesOf(txs ...ChainTx) (hashes []invoice.Hash) {
+	for _, t := range txs {
+		for _, a := range t.Attempts {
+			hashes = append(hashes, a.TxHash)
+		}
+	}
+	return hashes
+}
+
 // firstReceipt returns the first receipt of some attempts, and the number of its attempt.
 func firstReceipt(all []*chain.Receipt) (int, *chain.Receipt) {
 	for i, r := range all {
@@ -54,12 +58,8 @@ func firstReceipt(all []*chain.Receipt) (int, *chain.Receipt) {
 // withheldReceipt asks several nodes for the receipt of a transaction with a used nonce: the node that has no receipt
 // may be wrong, and the items would be sent again.
 func (w *Writer) withheldReceipt(ctx context.Context, t ChainTx) (int, *chain.Receipt) {
-	hashes := make([]invoice.Hash, len(t.Attempts))
-	for i, a := range t.Attempts {
-		hashes[i] = a.TxHash
-	}
 	for _, n := range w.nodes() {
-		if _, receipts, err := n.nonceAndReceipts(ctx, w.sender, hashes); err == nil {
+		if _, receipts, err := n.nonceAndReceipts(ctx, w.sender, hashesOf(t)); err == nil {
 			if i, r := firstReceipt(receipts); r != nil {
 				return i, r
 			}
