@@ -167,8 +167,8 @@ func hostOf(raw string) string {
 
 // sameCompany returns a fault if a configured merchant may be a different company from the one that
 // had its id. A common address or the same host of the webhook URL is proof of the same company, and
-// so is an unchanged entry. After an absence only the same URL is, since companies share hosts. An entry that had neither may get both while it stays, but must return
-// unchanged.
+// so is an unchanged entry. After an absence, the host is no proof, but the same URL is: companies share hosts. An entry
+// that had neither may get both while it stays, but must return unchanged.
 func sameCompany(ctx context.Context, q db.Querier, was, is MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",

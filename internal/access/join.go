@@ -64,7 +64,7 @@ func (m *SessionManager) join(ctx context.Context, tx *db.Tx, s Session, by Prin
 // person returns the person with the address of an invitation, and how many memberships are active. The
 // person is new unless another merchant had invited the same address. A person without a membership loses
 // all passkeys, which may be of somebody who read an earlier mail, or read the address's mails then. So does a person
-// with memberships only of merchants that are gone: the passkeys sign in no more. These memberships end, or a merchant
+// with memberships only of merchants that are gone: the passkeys no longer sign in. These memberships end, or a merchant
 // that comes back would be open to the new reader of the mails, without the passkeys.
 func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation, gone []string) (p Person, active int, err error) {
 	p, err = personByEmail(ctx, tx, i.Email)

@@ -46,8 +46,8 @@ func Simulating(ctx context.Context) context.Context {
 	return context.WithValue(ctx, simulatingKey{}, true)
 }
 
-// isInnocent reports whether the failure of a call may be due to the code that it simulates.
-func isInnocent(ctx context.Context, err error) bool {
+// isOfSimulation reports whether the failure of a call may be due to the code that it simulates.
+func isOfSimulation(ctx context.Context, err error) bool {
 	_, limited := IsRateLimit(err)
 	return ctx.Value(simulatingKey{}) != nil && !limited
 }

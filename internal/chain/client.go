@@ -291,7 +291,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 // the rate was too high. Transactions are few, so if the rate is too high, other calls fail as well.
 func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, err error) {
 	lost := elems[0].Method == broadcast && !classify(err).rateLimited()
-	if len(elems) == 1 && !lost && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest && !isInnocent(ctx, err) {
+	if len(elems) == 1 && !lost && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest && !isOfSimulation(ctx, err) {
 		c.pace.refused()
 	}
 }

@@ -94,7 +94,7 @@ func (p *Node) call(ctx context.Context, limit time.Duration, call func(context.
 	err := p.callWithin(ctx, limit, call)
 	if err == nil {
 		p.ReportSuccess()
-	} else if !isInnocent(ctx, err) {
+	} else if !isOfSimulation(ctx, err) {
 		p.ReportFailure(err)
 	}
 	return err

@@ -182,6 +182,9 @@ func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*
 	return ix.follow(ctx, n, head)
 }
 
+// maxReadFrom bounds Indexer.readFrom.
+const maxReadFrom = 1 << 14
+
 // observe records blocks on top of the newest indexed one. n is the node that returned them, or zero.
 func (ix *Indexer) observe(ctx context.Context, n node, blocks []ledger.Block) error {
 	if err := ix.cfg.Ledger.Observe(ctx, ix.cfg.Chain.Key, blocks); err != nil {
@@ -299,9 +302,6 @@ func (ix *Indexer) load(ctx context.Context, n node, t heads, line uint64, agree
 	}
 	return ix.adopt(ctx, cursor)
 }
-
-// maxReadFrom bounds the blocks of which it is remembered which node returned them.
-const maxReadFrom = 1 << 14
 
 // follow compares the node's chain, which contains h, with the indexed blocks. It rolls
 // back replaced blocks, and returns the next block to read, or nil.

@@ -324,8 +324,8 @@ func ReservedOf(refunds []RefundRecord) (sum Amount) {
 // PreparedFor returns the prepared refund that a transfer pays, or at least the one for the payment that it refunds.
 // That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays,
 // preferably one with a submitted transaction. paid is the id of the refund that the transfer already pays, which is
-// preferred to both, or empty. named reports whether the
-// calldata names a refund; if that refund has another recipient, ok is false.
+// preferred to both, or empty. named reports whether the calldata names a refund; if that refund has another recipient,
+// ok is false.
 func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid string) (r RefundRecord, named, ok bool) {
 	if i := slices.IndexFunc(prepared, func(r RefundRecord) bool { return r.Names(t) }); i >= 0 {
 		return prepared[i], true, true

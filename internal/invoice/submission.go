@@ -1,6 +1,9 @@
 package invoice
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits of submissions.
 const (
@@ -35,15 +38,12 @@ func (s Submission) InForce() bool { return s.WithdrawnAt.IsZero() }
 
 // Signed returns the hash that the wallet answered, or zero.
 func (s Submission) Signed() Hash {
-	if !s.SignedHash.IsZero() {
-		return s.SignedHash
-	}
-	return s.TxHash
+	return cmp.Or(s.SignedHash, s.TxHash)
 }
 
 // Withdraw returns the submission as withdrawn by the key with an id and a name. failed is set if its transaction was
-// mined without effect, or can no longer be executed. scheduled is the time by the schedule's clock. ok is false if a transaction may still be sent:
-// SubmissionPatience must be over by both clocks.
+// mined without effect, or can no longer be executed. scheduled is the time by the schedule's clock. ok is false if a
+// transaction may still be sent: SubmissionPatience must be over by both clocks.
 func (s Submission) Withdraw(keyID, by string, failed bool, now, scheduled time.Time) (withdrawn Submission, ok bool) {
 	atOnce := failed || s.TxHash.IsZero() && s.KeyID == keyID
 	if !atOnce && (now.Before(s.StartedAt.Add(SubmissionPatience)) || scheduled.Before(s.Scheduled.Add(SubmissionPatience))) {

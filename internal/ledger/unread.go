@@ -158,9 +158,9 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 	return err
 }
 
-// readRefunds schedules the blocks above a block to be read again that may refund new payments there, unless payers looked
-// them all up. Of a payment without an invoice, that are the blocks of a lost past: in it, a person may have found its
-// invoice.
+// readRefunds schedules the blocks above a block to be read again if they may hold refunds of new payments there, unless
+// payers looked up all of these payments. For a payment without an invoice it schedules only the blocks of a lost past:
+// there a person may have found the payment's invoice.
 func readRefunds(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor, block uint64, stored storedBlocks, settled []invoice.Hash) error {
 	from := block + 1
 	if !stored.found {

@@ -197,7 +197,8 @@ func (w *Worker) end(ctx context.Context, longer time.Duration, verdict invoice.
 }
 
 // record records verdicts, all of a chain in one transaction and in the chain's order, which costs the ledger least. If that
-// fails, each is recorded in a transaction of its own. counted is the verdict in the metrics, if it is not the verdict itself.
+// fails, it records each in a separate transaction. counted is the verdict in the metrics, if it is not the verdict
+// itself.
 func (w *Worker) record(ctx context.Context, verdicts []ledger.Verdict, counted string) (err error) {
 	chains := make(map[string][]ledger.Verdict)
 	for _, v := range verdicts {
