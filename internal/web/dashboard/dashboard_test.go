@@ -267,6 +267,7 @@ func TestAmounts(t *testing.T) {
 		"fee in gwei":        {in("en").coins("123456789000000", 18, "base"), element("123456.789", "123,456.789", "123,456.79</data> gwei")},
 		"fee of gwei":        {in("fr").coins("999999", 9, "base"), element("999999", "", in("fr").text.Number("999999")+"</data> gwei")},
 		"fee in ether":       {in("en").coins("12345678901", 9, "base"), element("12.345678901", "12.345678901", "12.345679</data> ETH")},
+		"limit of fees":      {operatorView{visit: in("de")}.Coins(apitypes.LimitInForce{Name: "transactions a day, base", Value: 1_500_000_000}), element("1.50", "", "1,50</data> ETH")},
 		"no fee":             {in("en").coins("0", 18, "base"), element("0.00", "", "0.00</data> ETH")},
 	} {
 		expect.Equal(t, c.got, c.want, "%s is", what)
@@ -465,11 +466,52 @@ func TestProblemsWithNumbers(t *testing.T) {
 		{apitypes.CodeInvalidField, "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Amount must be an amount such as 12,50."},
 		{apitypes.CodeInvalidField, "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
 		{apitypes.CodeInvalidField, "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
-		{apitypes.CodeAlreadyDecided, "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it."},
+		{apitypes.CodeAlreadyDecided, "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: \u2068maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it.\u2069"},
 		{apitypes.CodeRefundNotOpen, "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
 	} {
+		if c.code == apitypes.CodeInvalidField {
+			c.want = "Antwort des Dienstes: \u2068" + c.want + "\u2069"
+		}
 		if got := v.explain(apitypes.Problem{Code: c.code, Field: c.field, Detail: c.detail}); got != c.want {
 			t.Errorf("%s\nis shown as %s\nwant        %s", c.detail, got, c.want)
+		}
+	}
+}
+
+// TestProblemsInOtherLanguages expects each code's text, or the detail as the service's answer, in each language.
+func TestProblemsInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	codes := regexp.MustCompile(`(?m)^## ([a-z_0-9]+)$`).FindAllSubmatch(expect.Must(os.ReadFile(testdeps.Repo("docs/errors.md"))), -1)
+	const least = 40
+	if len(codes) < least {
+		t.Fatalf("docs/errors.md has only %d codes", len(codes))
+	}
+	for _, text := range texts().Languages() {
+		v, answer := &visit{text: text}, text.T("problem.answer", locale.Values{"Detail": "\u2068Words.\u2069"})
+		for _, code := range codes {
+			shown := v.explain(apitypes.Problem{Code: apitypes.ErrorCode(code[1]), Detail: "Words."})
+			if text.Lang() != "en" && strings.Contains(shown, "Words.") && !strings.Contains(shown, answer) {
+				t.Errorf("%s: %s is shown as %s", text.Lang(), code[1], shown)
+			}
+		}
+	}
+}
+
+// TestValuesHaveTexts expects words in each language for the values of the operator's pages.
+func TestValuesHaveTexts(t *testing.T) {
+	t.Parallel()
+	for _, text := range texts().Languages() {
+		v := &visit{text: text}
+		for kind, values := range map[string][]string{
+			"chain.node": {string(chain.StateLagging), string(chain.StateQuarantined), string(chain.StateMisconfigured)},
+			"timeline":   {"commitment.open", "commitment.close", "sweep", "authorization"},
+			"delivery":   {string(access.Failed)},
+		} {
+			for _, value := range values {
+				if v.value(kind, value) == value {
+					t.Errorf("%s: %s %s has no text", text.Lang(), kind, value)
+				}
+			}
 		}
 	}
 }

@@ -178,7 +178,7 @@ func TestWebhook(t *testing.T) {
 	owner.post("/dashboard/webhook", url.Values{"url": {endpoint}, "headers": {"Host: evil.example"}}).want(t, 409, "must not be Host")
 	owner.post("/dashboard/webhook", url.Values{"url": {"https://other.example/"}, "headers": {"X-Api-Key:"}}).want(t, 409, `give the value of "X-Api-Key" again`)
 	secretOf(owner.post("/dashboard/webhook/secret", nil).want(t, 200, "shown only now", "signed with both"))
-	owner.post("/dashboard/webhook/secret", nil).want(t, 409, "staged already")
+	owner.post("/dashboard/webhook/secret", nil).want(t, 409, "There is a new secret already")
 	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Active", "Retiring")
 	dropped := secretOf(owner.post("/dashboard/webhook/secret", nil))
 	if page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "Create a secret"); strings.Contains(page.body, dropped) {

@@ -452,12 +452,12 @@ func TestInboxUnderpaid(t *testing.T) {
 	w.chain.MineAt(w.chain.Head().Time+1, chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, invoice.NewAmount(500_000))))
 	w.chain.MineAt(w.chain.Head().Time + 1)
 	w.await("refund of what came late", func() bool { return strings.Contains(finance.get("/dashboard/inbox").body, "Too little") })
-	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC is missing", "Accepting waives what is missing")
+	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC is missing", "Accepting waives the difference")
 	finance.decide(page, "accepted", "A good customer").want(t, http.StatusOK, "Difference waived", "A good customer")
 	shown := finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Difference waived · maria", "A good customer", "Payment attributed · maria")
 	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Accepted as paid", "accepted 0.20 USDC less")
 	undo := "/dashboard/inbox/decisions/" + w.decided(made.ID) + "/undo"
-	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting waives what is missing", "Refund…")
+	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting waives the difference", "Refund…")
 	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Expired: paid in part")
 	shown = finance.decide(shown, "accepted", "A very good customer").want(t, http.StatusOK, "Difference waived · maria", "A very good customer")
 	if want := "/dashboard/invoices/" + made.ID; shown.path != want {

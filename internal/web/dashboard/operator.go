@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -39,6 +40,13 @@ type operatorView struct {
 	apitypes.ServiceStatus
 	Chains []operatedChain
 	Inbox  apitypes.InboxCounts
+	visit  *visit
+}
+
+// Coins writes a chain's limit of gwei, of which the name ends with the chain's key, in its native coin. It is for templates.
+func (v operatorView) Coins(l apitypes.LimitInForce) template.HTML {
+	_, chainKey, _ := strings.Cut(l.Name, ", ")
+	return v.visit.coins(strconv.FormatInt(l.Value, 10), gweiDecimals, chainKey)
 }
 
 // operatedChain is a chain as the operator sees it.
@@ -95,7 +103,7 @@ func (d *Dashboard) operator(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := operatorView{ServiceStatus: status, Chains: chains}
+	view := operatorView{ServiceStatus: status, Chains: chains, visit: visitOf(r)}
 	if visitOf(r).Can(access.PaymentsRead) {
 		if err := d.service.get(r.Context(), "/api/inbox/counts", nil, &view.Inbox); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
 var (
@@ -31,14 +33,30 @@ var amountFields = []string{"lineItems", "minAmount", "maxAmount"}
 // quoting are the codes of details that name people, times and reasons.
 var quoting = []apitypes.ErrorCode{apitypes.CodeAlreadyDecided, apitypes.CodeAlreadyAttributed, apitypes.CodeRefundSubmitted}
 
-// explain returns the detail of a problem for people: in their language if it names nothing else, with fields as words,
-// times in the page's zone, and amounts in units of a token. It does not change what people wrote: quoted text, and the
-// reasons of decisions.
+// sameText are codes that share the text of another one.
+var sameText = map[apitypes.ErrorCode]apitypes.ErrorCode{
+	apitypes.CodeNoStagedSecret: apitypes.CodeItemChanged, apitypes.CodeIdempotencyInProgress: apitypes.CodeIdempotencyMismatch,
+	apitypes.CodeDraftDeleted: apitypes.CodeIdempotencyMismatch,
+}
+
+// explain returns what a problem means for people, in their language. A detail that no text replaces, or that a text
+// includes, is in English: in other languages it is introduced as the service's answer.
 func (v *visit) explain(p apitypes.Problem) string {
-	id := "problem." + string(p.Code)
-	if text := v.text.T(id, nil); text != id {
+	answer := v.inPlainWords(p)
+	if v.text.Lang() != texts().English().Lang() {
+		const isolate, end = "\u2068", "\u2069" // keep the order of English words in Arabic and Hebrew
+		answer = v.text.T("problem.answer", locale.Values{"Detail": isolate + answer + end})
+	}
+	id := "problem." + string(cmp.Or(sameText[p.Code], p.Code))
+	if text := v.text.T(id, locale.Values{"Detail": answer}); text != id {
 		return text
 	}
+	return answer
+}
+
+// inPlainWords returns the detail of a problem with fields as words, times in the page's zone, and amounts in units of a
+// token. It does not change what people wrote: quoted text, and the reasons of decisions.
+func (v *visit) inPlainWords(p apitypes.Problem) string {
 	if slices.Contains(quoting, p.Code) {
 		first := stamp.FindString(p.Detail)
 		at, err := time.Parse(time.RFC3339, first)
