@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/quittance/quittance/internal/spelling"
 )
 
 // Groups of commands in the help.
@@ -142,7 +144,7 @@ func oneArg(want string) cobra.PositionalArgs {
 }
 
 // flagError returns the error of parsing the flags of cmd. For long flags with one dash,
-// as in -config, it names the correct form; -help is --help.
+// as in -config, it names the correct form; -help is --help. For unknown flags it names the most similar one.
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
@@ -152,6 +154,13 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 			return pflag.ErrHelp
 		default:
 			return fmt.Errorf("unknown flag -%s (did you mean --%[1]s?)", name)
+		}
+	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if similar := spelling.Nearest(unknown.GetSpecifiedName(), known); similar != "" {
+			return fmt.Errorf("%w (did you mean --%s?)", err, similar)
 		}
 	}
 	return err
