@@ -456,21 +456,21 @@ func TestProblemsWithNumbers(t *testing.T) {
 	zone := expect.Must(time.LoadLocation("Europe/Berlin"))
 	v := &visit{text: texts().Named("de"), zone: zone, chains: map[string]chain.Chain{"house": {Key: "house", Tokens: []chain.Token{{Currency: "USDC", Decimals: 6}}}}}
 	for _, c := range []struct {
-		code                apitypes.ErrorCode
-		field, detail, want string
+		code                       apitypes.ErrorCode
+		label, field, detail, want string
 	}{
-		{apitypes.CodeInvalidField, "expiresAt", "expiresAt must lie in the future; it is 1764313200 and the time is 1764316800.", "Expires at must lie in the future; it is 28.11.2025, 08:00 CET and the time is 28.11.2025, 09:00 CET."},
-		{apitypes.CodeInvalidField, "lineItems", "lineItems must add up to amount; they add up to 1500000 and amount is 12345600000.", "Line items must add up to amount; they add up to 1,50 and amount is 12.345,60."},
-		{apitypes.CodeInvalidField, "lineItems", "lineItems must be at most 100 items; there are 101.", "Line items must be at most 100 items; there are 101."},
-		{apitypes.CodeInvalidField, "maxAmount", "maxAmount must not be below minAmount; it is 1 and minAmount is 20000000.", "Max amount must not be below min amount; it is 0,000001 and min amount is 20,00."},
-		{apitypes.CodeInvalidField, "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Amount must be an amount such as 12,50."},
-		{apitypes.CodeInvalidField, "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
-		{apitypes.CodeInvalidField, "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
-		{apitypes.CodeAlreadyDecided, "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: \u2068maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it.\u2069"},
-		{apitypes.CodeRefundNotOpen, "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
+		{apitypes.CodeInvalidField, "Läuft ab – ", "expiresAt", "expiresAt must lie in the future; it is 1764313200 and the time is 1764316800.", "Expires at must lie in the future; it is 28.11.2025, 08:00 CET and the time is 28.11.2025, 09:00 CET."},
+		{apitypes.CodeInvalidField, "", "lineItems", "lineItems must add up to amount; they add up to 1500000 and amount is 12345600000.", "Line items must add up to amount; they add up to 1,50 and amount is 12.345,60."},
+		{apitypes.CodeInvalidField, "", "lineItems", "lineItems must be at most 100 items; there are 101.", "Line items must be at most 100 items; there are 101."},
+		{apitypes.CodeInvalidField, "Höchstbetrag – ", "maxAmount", "maxAmount must not be below minAmount; it is 1 and minAmount is 20000000.", "Max amount must not be below min amount; it is 0,000001 and min amount is 20,00."},
+		{apitypes.CodeInvalidField, "Betrag – ", "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Amount must be an amount such as 12,50."},
+		{apitypes.CodeInvalidField, "", "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
+		{apitypes.CodeInvalidField, "", "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
+		{apitypes.CodeAlreadyDecided, "", "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: \u2068maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it.\u2069"},
+		{apitypes.CodeRefundNotOpen, "", "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
 	} {
 		if c.code == apitypes.CodeInvalidField {
-			c.want = "Antwort des Dienstes: \u2068" + c.want + "\u2069"
+			c.want = c.label + "Antwort des Dienstes: \u2068" + c.want + "\u2069"
 		}
 		if got := v.explain(apitypes.Problem{Code: c.code, Field: c.field, Detail: c.detail}); got != c.want {
 			t.Errorf("%s\nis shown as %s\nwant        %s", c.detail, got, c.want)
@@ -485,6 +485,11 @@ func TestProblemsInOtherLanguages(t *testing.T) {
 	const least = 40
 	if len(codes) < least {
 		t.Fatalf("docs/errors.md has only %d codes", len(codes))
+	}
+	for _, label := range labels {
+		if texts().English().T(label, nil) == label {
+			t.Errorf("%s has no text", label)
+		}
 	}
 	for _, text := range texts().Languages() {
 		v, answer := &visit{text: text}, text.T("problem.answer", locale.Values{"Detail": "\u2068Words.\u2069"})

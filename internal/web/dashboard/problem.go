@@ -39,6 +39,17 @@ var sameText = map[apitypes.ErrorCode]apitypes.ErrorCode{
 	apitypes.CodeDraftDeleted: apitypes.CodeIdempotencyMismatch,
 }
 
+// labels are the texts of the labels of fields in forms and filters.
+var labels = map[string]string{
+	"amount": "invoices.amount", "cancelUrl": "linkForm.cancelUrl", "color": "settings.color", "customer.email": "invoiceForm.customerEmail",
+	"customer.id": "invoiceForm.customerId", "description": "invoice.description", "email": "customers.email", "embedOrigins": "settings.origins",
+	"expiresAt": "invoice.expires", "expiresIn": "linkForm.expires", "headers": "webhook.headers", "lineItem": "linkForm.lineItem",
+	"maxAmount": "linkForm.most", "merchantAddress": "invoice.address", "minAmount": "linkForm.least", "month": "statement.month", "name": "keys.name",
+	"q": "search.label", "reference": "invoices.reference", "referencePrefix": "linkForm.prefix", "returnHosts": "settings.hosts",
+	"returnUrl": "invoiceForm.returnUrl", "slug": "links.slug", "statement": "settings.statement", "supportContact": "settings.contact",
+	"timezone": "settings.timezone", "title": "links.for", "to": "invoice.address", "tolerance": "invoice.tolerance", "url": "webhook.url",
+}
+
 // explain returns what a problem means for people, in their language. A detail that no text replaces, or that a text
 // includes, is in English: in other languages it is introduced as the service's answer.
 func (v *visit) explain(p apitypes.Problem) string {
@@ -46,6 +57,9 @@ func (v *visit) explain(p apitypes.Problem) string {
 	if v.text.Lang() != texts().English().Lang() {
 		const isolate, end = "\u2068", "\u2069" // keep the order of English words in Arabic and Hebrew
 		answer = v.text.T("problem.answer", locale.Values{"Detail": isolate + answer + end})
+		if label := labels[fieldOf(p)]; label != "" {
+			answer = v.text.T(label, nil) + " – " + answer
+		}
 	}
 	id := "problem." + string(cmp.Or(sameText[p.Code], p.Code))
 	if text := v.text.T(id, locale.Values{"Detail": answer}); text != id {
@@ -67,10 +81,7 @@ func (v *visit) inPlainWords(p apitypes.Problem) string {
 	}
 	phrases := strings.NewReplacer(invoice.ErrAmountSyntax.Error(), "must be an amount such as "+v.text.Number("12.50"),
 		"Unix seconds or a date", "a date", "Unix seconds", "a date and a time")
-	field, detail := p.Field, phrases.Replace(p.Detail)
-	if name, rest, _ := strings.Cut(detail, " "); field == "" && strings.HasPrefix(rest, "must ") {
-		field = name // a parameter
-	}
+	field, detail := fieldOf(p), phrases.Replace(p.Detail)
 	begin := ""
 	if what, ok := strings.CutPrefix(detail, field+" "); ok && field != "" {
 		begin, detail = inWords(field)+" ", what
@@ -81,6 +92,14 @@ func (v *visit) inPlainWords(p apitypes.Problem) string {
 		parts[i] = v.inUnits(field, fieldPath.ReplaceAllStringFunc(parts[i], inWords))
 	}
 	return begin + strings.Join(parts, `"`)
+}
+
+// fieldOf returns the field that a problem is about, or "".
+func fieldOf(p apitypes.Problem) string {
+	if name, rest, _ := strings.Cut(p.Detail, " "); p.Field == "" && strings.HasPrefix(rest, "must ") {
+		return name // a parameter
+	}
+	return p.Field
 }
 
 // inUnits returns a text about a field with its amounts in units of a token, or its times in the page's zone.
