@@ -9,7 +9,7 @@ type State string
 const (
 	StateOK            State = "ok"
 	StateUnknown       State = "unknown"       // never called, or not since its last backoff
-	StateLagging       State = "lagging"       // behind the others; called after them
+	StateLagging       State = "lagging"       // behind the others, or too slow; called after them
 	StateBackoff       State = "backoff"       // failed or rate limited; not called for a while
 	StateQuarantined   State = "quarantined"   // contradicted itself or the others; not called for longer
 	StateMisconfigured State = "misconfigured" // does not match the configuration
@@ -30,6 +30,8 @@ const (
 	// contradiction and after many; each is twice the one before.
 	MinQuarantine = 10 * time.Minute
 	MaxQuarantine = 6 * time.Hour
+	// SlowFor is how long a node that was too slow is called after the others.
+	SlowFor = 10 * time.Minute
 	// QuarantinesResetAfter is how long after a quarantine the count is reset.
 	QuarantinesResetAfter = 24 * time.Hour
 	// RecheckAfter is the time between two checks of a misconfigured node.
@@ -121,6 +123,9 @@ type healthRecord struct {
 	headAt  time.Time
 	lagging bool
 
+	slowUntil  time.Time
+	slowReason string
+
 	calls   Calls
 	rate    callRate
 	errors  uint64
@@ -139,6 +144,8 @@ func (r *healthRecord) state(now time.Time) (s State, until time.Time, reason st
 		return StateMisconfigured, r.misconfiguredUntil, r.misconfigErr.Error()
 	case now.Before(r.backoffUntil):
 		return StateBackoff, r.backoffUntil, r.backoffReason
+	case now.Before(r.slowUntil):
+		return StateLagging, time.Time{}, r.slowReason
 	case !r.wasCalled():
 		return StateUnknown, time.Time{}, ""
 	case !r.failingSince.IsZero():

@@ -25,6 +25,7 @@ type model struct {
 	backoffUntil, quarantinedUntil time.Time
 	number, time                   int64 // of the highest head since it was last quarantined
 	lags                           bool
+	slowUntil                      time.Time
 	misconfigured                  bool
 	misconfiguredUntil             time.Time
 	calls, failedRequest           uint64
@@ -38,6 +39,8 @@ func (m *model) state(now time.Time) State {
 		return StateMisconfigured
 	case m.backoffUntil.After(now):
 		return StateBackoff
+	case m.slowUntil.After(now):
+		return StateLagging
 	case !m.asked, m.failing:
 		return StateUnknown
 	case m.lags:
@@ -136,6 +139,11 @@ func TestPoolStates(t *testing.T) {
 				p, m := pick(t)
 				p.Quarantine("wrong answer")
 				m.quarantine(now)
+			},
+			"it is slow": func(t *rapid.T) {
+				p, m := pick(t)
+				p.ReportSlow("recorded nothing")
+				m.slowUntil = now.Add(10 * time.Minute)
 			},
 			"it is checked against the configuration": func(t *rapid.T) {
 				p, m := pick(t)

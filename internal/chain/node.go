@@ -147,7 +147,16 @@ func (p *Node) ReportHead(h Header) error {
 	return err
 }
 
-// Quarantine excludes a node that contradicted itself or the others, or stalled.
+// ReportSlow records that reading took too long with the node while another one was healthy. The node is called after
+// the others for SlowFor. It is not excluded: its answers are right, and a quorum may need them.
+func (p *Node) ReportSlow(reason string) {
+	p.update(func(r *healthRecord, now time.Time) {
+		r.slowUntil, r.slowReason = now.Add(SlowFor), reason
+		p.pool.conf.Logger.Warn("node is slow, the others go first", "chain", p.pool.conf.Chain.Key, "node", p.String(), "reason", reason)
+	})
+}
+
+// Quarantine excludes a node that contradicted itself or the others, or of which a request does not end.
 // It lasts MinQuarantine, and twice as long each next time.
 func (p *Node) Quarantine(reason string) {
 	p.update(func(r *healthRecord, now time.Time) { p.quarantine(r, now, reason) })

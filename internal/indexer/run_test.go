@@ -378,8 +378,8 @@ func TestNodeRepeatsAFalseBlock(t *testing.T) {
 	}
 }
 
-// startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and returns it once all blocks
-// are indexed. Calls do not time out.
+// startSupervisor runs a supervisor of a chain with nodes at the URLs, and returns it once all blocks are indexed. Calls
+// do not time out.
 func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...string) *Supervisor {
 	t.Helper()
 	c := testChain
@@ -397,7 +397,7 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 	}
 	done := make(chan struct{}, 1)
 	conf.OnSync = func(st Status) {
-		if st.Indexed == 3 && st.Error == "" {
+		if st.Indexed == st.Head && st.Error == "" {
 			select {
 			case done <- struct{}{}:
 			default:
@@ -455,13 +455,31 @@ func TestNodeThatSwitchesProtocols(t *testing.T) {
 	}
 }
 
-// TestSlowNodeIsReplaced makes the first node answer every call too slowly to make progress.
-func TestSlowNodeIsReplaced(t *testing.T) {
+// TestSlowNodeGoesLast makes the first node answer every call too slowly to make progress. The other one goes first.
+func TestSlowNodeGoesLast(t *testing.T) {
 	f, nodes := newThreeBlocks(t, 2)
 	nodes[0].SetFaults(chaintest.Slow{Wait: 150 * time.Millisecond})
 	s := startSupervisor(t, f, nil, nodes[0].URL, nodes[1].URL)
-	if h := s.conf.Pool.Health(); h[0].State != chain.StateQuarantined || h[1].State != chain.StateOK {
-		t.Errorf("the nodes are %s and %s, want the first one quarantined", h[0].State, h[1].State)
+	if h := s.conf.Pool.Health(); h[0].State != chain.StateLagging || h[1].State != chain.StateOK {
+		t.Errorf("the nodes are %s and %s, want the first one to lag", h[0].State, h[1].State)
+	}
+}
+
+// TestSlowQuorum makes both nodes of a quorum so slow that reading takes longer than the watchdog waits. Both are still
+// used, so that the payment becomes final.
+func TestSlowQuorum(t *testing.T) {
+	f, nodes := newThreeBlocks(t, 2)
+	f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+	f.chain.MineEmpty(3)
+	for _, n := range nodes {
+		n.SetFaults(chaintest.Slow{Wait: 40 * time.Millisecond})
+	}
+	s := startSupervisor(t, f, func(c *Config) { c.Chain.Quorum = 2 }, nodes[0].URL, nodes[1].URL)
+	f.expect(t, 7, 4, 0, 1, 0)
+	for _, h := range s.conf.Pool.Health() {
+		if h.State == chain.StateQuarantined {
+			t.Errorf("%s is quarantined: %s", h.Node, h.Reason)
+		}
 	}
 }
 

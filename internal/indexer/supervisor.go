@@ -19,8 +19,8 @@ const (
 	maxAbandoned = 16
 )
 
-// Supervisor runs a chain's Indexer. It replaces an indexer that makes no progress,
-// whether it stops or not, and quarantines the nodes that stall it. It is safe for
+// Supervisor runs a chain's Indexer. It replaces an indexer that makes no progress, whether it stops or not. Another
+// node goes before one that is too slow, and a node of which a request does not end is quarantined. It is safe for
 // concurrent use.
 //
 // An indexer that does not stop does no harm: the ledger's cursor prevents two of them from recording one block, as it
@@ -94,7 +94,7 @@ func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 		s.conf.Logger.Error("indexing makes no progress, restarting it", "chain", s.conf.Chain.Key, "reason", reason)
 		w.updateStatus(func(st *Status) { st.Error = reason })
 		if slow != nil {
-			slow.Quarantine(reason)
+			slow.ReportSlow(reason)
 		}
 		for _, p := range s.conf.Pool.Nodes() {
 			if waiting := p.OldestRequest(); waiting >= s.conf.Watchdog.Limit()/2 {
