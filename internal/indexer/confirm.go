@@ -48,11 +48,12 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfi
 	if ok, err := ix.verifyRead(ctx, n, at); !ok || err != nil {
 		return false, err
 	}
-	check := ix.verifyReceipts
 	if ix.cfg.Chain.Quorum > 1 {
-		check = ix.verifyTransfers
+		ok, err = ix.verifyTransfers(ctx, n, at, pending, rangedUpTo(t.head.Number-min(unfinal, t.head.Number)))
+	} else {
+		ok, err = ix.verifyReceipts(ctx, n, at, pending)
 	}
-	if ok, err := check(ctx, n, at, pending); !ok || err != nil {
+	if !ok || err != nil {
 		return false, err
 	}
 	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, at, revision, unfinal)

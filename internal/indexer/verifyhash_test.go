@@ -657,6 +657,29 @@ func TestQuorumAfterLongOutage(t *testing.T) {
 	f.expect(t, waiting+5, waiting+2, 1, waiting/maxBlocks-1, 0)
 }
 
+// TestQuorumRereadsRanges reads a chain far behind its head with a quorum. The newest range that was read is not final
+// as a whole yet. Once it is, both nodes are asked for it by range again, and not for each of its blocks.
+func TestQuorumRereadsRanges(t *testing.T) {
+	const blocks = 3000
+	f := newFixture(t, nil)
+	f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
+	f.maxInFlight = 1 // so that the newest range has 1013 blocks
+	f.catchUp(t)
+	for n := range blocks {
+		if n%500 == 0 {
+			f.chain.Mine(chaintest.NewTx(pays(alice, 5)))
+		} else {
+			f.chain.MineEmpty(1)
+		}
+	}
+	before := f.node.Calls("eth_getBlockByNumber")
+	f.catchUp(t)
+	f.expect(t, blocks, blocks-3, 0, blocks/500, 0)
+	if calls := f.node.Calls("eth_getBlockByNumber") - before; calls > 500 {
+		t.Errorf("%d blocks took %d calls for headers", blocks, calls)
+	}
+}
+
 // TestQuorumOnFinalizedHeight has one node call its head final. With a quorum of two, no block is final that the other
 // node does not call final, too.
 func TestQuorumOnFinalizedHeight(t *testing.T) {

@@ -12,11 +12,12 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// verifyTransfers reads the blocks that are about to become final from the node and from a second one. It returns true
-// if both have the blocks and report the recorded transfers. If the records differ from the node's present reading,
-// they are rolled back and the result is false: the node is not blamed, because another node may have reported them.
-func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
-	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number}
+// verifyTransfers reads the blocks that are about to become final from the node and from a second one, up to the block
+// ranged by range: a range that a stream recorded may be long. It returns true if both have the blocks and report the
+// recorded transfers. If the records differ from the node's present reading, they are rolled back and the result is
+// false: the node is not blamed, because another node may have reported them.
+func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer, ranged uint64) (bool, error) {
+	s := blockRange{first: ix.tracker.Final().Number + 1, last: at.Number, rangedUpTo: ranged}
 	c := ix.newAddressCache()
 	own, err := ix.readBlockRange(ctx, n, s, c)
 	if err != nil {
