@@ -1,10 +1,12 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -15,6 +17,9 @@ const (
 	maxInFlight = 4
 	// maxParts is how many parts are read before the next look at the head.
 	maxParts = 64
+	// maxSecondRequests is how many requests the second node of a quorum gets for the logs of one part. A part is recorded
+	// as a whole, so that one that is long for the second node would fail as a whole, or take too long.
+	maxSecondRequests = 4
 )
 
 // stream reads a range of final blocks in parts, several in parallel and from all nodes, and applies them in order.
@@ -43,8 +48,7 @@ func (ix *Indexer) stream(
 			case <-ctx.Done():
 				return
 			}
-			usable := ix.cfg.Pool.Usable()
-			last, _ := s.nextPart(at, node{usable[turn%len(usable)]})
+			last := ix.endOfPart(s, at, turn)
 			part := blockRange{first: at, last: last, rangedUpTo: s.rangedUpTo}
 			at = last + 1
 			arrives := make(chan answer, 1)
@@ -75,6 +79,19 @@ func (ix *Indexer) stream(
 		<-slots
 	}
 	return ctx.Err()
+}
+
+// endOfPart returns the last block of the part of a stream that begins at a block.
+func (ix *Indexer) endOfPart(s blockRange, at uint64, turn int) uint64 {
+	usable := ix.cfg.Pool.Usable()
+	first := usable[turn%len(usable)]
+	last, _ := s.nextPart(at, node{first})
+	others := ix.cfg.Pool.Others(first)
+	if ix.cfg.Chain.Quorum < 2 || len(others) == 0 {
+		return last
+	}
+	size := cmp.Or(others[0].Limit(chain.KindRange).Size(), others[0].Limit(chain.KindBlocks).Size())
+	return min(last, at+maxSecondRequests*size-1)
 }
 
 // readFinal reads a range of final blocks from the first node that succeeds, and

@@ -680,6 +680,24 @@ func TestQuorumRereadsRanges(t *testing.T) {
 	}
 }
 
+// TestQuorumOfUnequalRanges has one node return the logs of few blocks at a time. What is recorded in one step is short
+// enough for that node, whichever node reads it first.
+func TestQuorumOfUnequalRanges(t *testing.T) {
+	const blocks, limit = 3000, 10
+	f := newFixture(t, nil)
+	proxies := f.nodes(t, 2, func(c *Config) { c.Chain.Quorum = 2 })
+	proxies[1].SetFaults(chaintest.LimitLogs{Blocks: limit, Wording: chaintest.Wordings[0]})
+	f.catchUp(t)
+	f.chain.MineEmpty(blocks)
+	f.catchUp(t)
+	f.expect(t, blocks, blocks-3, 0, 0, 0)
+	for i, h := range f.ledger.headers[1:] {
+		if below := f.ledger.headers[i].Number; h.Number-below > chain.FirstRange {
+			t.Errorf("blocks %d to %d were recorded in one step", below+1, h.Number)
+		}
+	}
+}
+
 // TestQuorumOnFinalizedHeight has one node call its head final. With a quorum of two, no block is final that the other
 // node does not call final, too.
 func TestQuorumOnFinalizedHeight(t *testing.T) {
