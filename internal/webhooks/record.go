@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,8 @@ func (r *recorder) flush(ctx context.Context, calls []*recordCall) {
 	}
 }
 
+// recordAll records outcomes. If the database refuses a batch for another reason than its own condition, the batch is
+// divided, so that an outcome that cannot be recorded delays no others.
 func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 	for len(calls) > 0 {
 		lost, err := r.finish(calls)
@@ -107,6 +110,10 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 				}
 				c.Finish(true)
 			}
+			return
+		}
+		if refused := r.recording.Err() == nil && !errors.Is(err, context.DeadlineExceeded) && !db.Unavailable(err); refused {
+			r.divide(ctx, calls, err)
 			return
 		}
 		r.conf.Logger.ErrorContext(ctx, "record of webhook outcomes failed, will retry while their leases last",
@@ -125,6 +132,19 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 			return over
 		})
 	}
+}
+
+// divide records the halves of a batch that the database refused. It drops a single outcome: its delivery falls due when
+// its lease ends.
+func (r *recorder) divide(ctx context.Context, calls []*recordCall, err error) {
+	if half := len(calls) / 2; half > 0 {
+		r.recordAll(ctx, calls[:half])
+		r.recordAll(ctx, calls[half:])
+		return
+	}
+	d := calls[0].Value.outcome.Delivery
+	r.conf.Logger.ErrorContext(ctx, "outcome of a webhook delivery dropped: it cannot be recorded", "merchant", d.MerchantID, "delivery", d.ID, "err", err)
+	calls[0].Finish(false)
 }
 
 // finish writes outcomes even while the worker stops, because a message that a receiver accepted should not be sent

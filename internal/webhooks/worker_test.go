@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -233,10 +234,42 @@ func TestRecordsWhenTheDatabaseRecovers(t *testing.T) {
 	r := newReceiver(t, status(http.StatusOK))
 	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, r.URL)
-	w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
+	w.store.failures = []error{db.ErrTimeout, db.ErrTimeout}
 	w.start(t)
 	if o := w.outcome(t); o.Status != webhooks.Delivered || len(r.requests()) != 1 {
 		t.Errorf("%s after %d requests, want delivered after 1", o.Status, len(r.requests()))
+	}
+}
+
+// refusing is a store that refuses every batch with an outcome of the merchant "bad".
+type refusing struct{ *recorder }
+
+func (s refusing) FinishDeliveries(ctx context.Context, outcomes []webhooks.Outcome) ([]int, error) {
+	if slices.ContainsFunc(outcomes, func(o webhooks.Outcome) bool { return o.Delivery.MerchantID == "bad" }) {
+		return nil, errors.New("a value is refused")
+	}
+	return s.recorder.FinishDeliveries(ctx, outcomes)
+}
+
+// TestRefusedOutcome checks that an outcome that cannot be recorded is dropped, and delays no other one: the schedule's
+// clock stands still, so no lease ends.
+func TestRefusedOutcome(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	for _, m := range []string{"a", "b", "bad", "c", "d"} {
+		dbtest.Schedule(t, s, m, 0, 1, epoch.UnixMilli())
+	}
+	w := newWorld(t, s, r.URL)
+	var log logtest.Buffer
+	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	w.Store = refusing{w.store}
+	w.start(t)
+	for range 4 {
+		wantOutcome(t, w.outcome(t), webhooks.Delivered, http.StatusOK, "")
+	}
+	expect.OK(t, w.stop())
+	if n := strings.Count(log.String(), "it cannot be recorded"); n != 1 || !strings.Contains(log.String(), "merchant=bad") || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("it logged\n%s", log.String())
 	}
 }
 
