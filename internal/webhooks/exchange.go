@@ -78,7 +78,7 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 	text := to.redact(excerpt(begin.Bytes()), begin.Len() == MaxExcerpt)
 	a := Answer{Code: resp.StatusCode, Excerpt: clip(text, MaxExcerpt)}
 	switch {
-	case a.Code < 100:
+	case a.Code < 100 || a.Code > 999: // such as 1000 over HTTP/2
 		a.Err, a.Code = fmt.Errorf("answered %d, which is no status", a.Code), 0
 	case a.Code < 200 || a.Code > 299:
 		a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)

@@ -19,6 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -133,6 +136,37 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
+// oddStatus is a receiver that answers over HTTP/2 with a status that HTTP/1 cannot express. It returns its certificate.
+func oddStatus(t *testing.T, status string) (url string, certificate *x509.Certificate) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	server.EnableHTTP2 = true
+	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) {
+		frames := http2.NewFramer(conn, conn)
+		_, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface)))
+		for err == nil {
+			var f http2.Frame
+			if f, err = frames.ReadFrame(); err != nil {
+				return // the client closed the connection
+			}
+			switch f := f.(type) {
+			case *http2.SettingsFrame:
+				if !f.IsAck() {
+					err = errors.Join(frames.WriteSettings(), frames.WriteSettingsAck())
+				}
+			case *http2.HeadersFrame:
+				var block bytes.Buffer
+				err = errors.Join(hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: status}),
+					frames.WriteHeaders(http2.HeadersFrameParam{StreamID: f.StreamID, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}))
+			}
+		}
+		t.Errorf("receiver: %v", err)
+	}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, server.Certificate()
+}
+
 // raw answers every connection with the given bytes and closes it.
 func raw(t *testing.T, answer string) string {
 	t.Helper()
@@ -181,6 +215,20 @@ func TestBrokenAnswers(t *testing.T) {
 			if text := o.Attempt.Error; len(text) > webhooks.MaxError || strings.Contains(text, "hush") {
 				t.Errorf("an error of %d bytes: %s", len(text), text)
 			}
+		})
+	}
+	for _, status := range []string{"1000", "9223372036854775807"} {
+		t.Run("status "+status, func(t *testing.T) {
+			t.Parallel()
+			url, certificate := oddStatus(t, status)
+			s := dbtest.Open(t, dbtest.SQLite(t))
+			dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			w := newWorld(t, s, url)
+			roots := x509.NewCertPool()
+			roots.AddCert(certificate)
+			w.Client.Transport.(chain.Transport).Base.(*http.Transport).TLSClientConfig.RootCAs = roots
+			w.start(t)
+			wantOutcome(t, w.outcome(t), webhooks.Pending, 0, "answered "+status+", which is no status")
 		})
 	}
 	if o := attemptAt(t, "://hush"); !strings.HasPrefix(o.Attempt.Error, "the webhook URL cannot be read") || strings.Contains(o.Attempt.Error, "hush") {
