@@ -115,6 +115,32 @@ func TestExtraSlowNetwork(t *testing.T) {
 	}
 }
 
+// TestExtraFilters expects the filters of a list folded on a phone, and open in a wide window.
+func TestExtraFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invoice("acme", nil)
+	finance := w.person("acme", access.Finance)
+	for name, c := range map[string]struct {
+		device browsertest.Options
+		path   string
+		want   bool
+	}{
+		"desktop": {path: "/dashboard/invoices", want: true}, "phone": {browsertest.Options{Phone: true}, "/dashboard/invoices", false},
+		"phone, filtered": {browsertest.Options{Phone: true}, "/dashboard/invoices?status=open", true},
+	} {
+		finance.at(t).open(c.path)
+		d := desk{finance, browsertest.Open(t, c.device)}
+		d.SetCookies(finance.url, finance.Jar)
+		d.open(c.path)
+		var shown bool
+		d.Eval(`document.querySelector("form.filters").checkVisibility({ contentVisibilityAuto: true })`, &shown)
+		if shown != c.want {
+			t.Errorf("%s: filters are shown: %t", name, shown)
+		}
+	}
+}
+
 // TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and why.
 func TestExtraConflictInBrowser(t *testing.T) {
 	t.Parallel()

@@ -463,13 +463,13 @@ func TestProblemsWithNumbers(t *testing.T) {
 		{apitypes.CodeInvalidField, "", "lineItems", "lineItems must add up to amount; they add up to 1500000 and amount is 12345600000.", "Line items must add up to amount; they add up to 1,50 and amount is 12.345,60."},
 		{apitypes.CodeInvalidField, "", "lineItems", "lineItems must be at most 100 items; there are 101.", "Line items must be at most 100 items; there are 101."},
 		{apitypes.CodeInvalidField, "Höchstbetrag – ", "maxAmount", "maxAmount must not be below minAmount; it is 1 and minAmount is 20000000.", "Max amount must not be below min amount; it is 0,000001 and min amount is 20,00."},
-		{apitypes.CodeInvalidField, "Betrag – ", "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Amount must be an amount such as 12,50."},
+		{apitypes.CodeInvalidField, "", "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Geben Sie einen Betrag wie 4,90 ein."},
 		{apitypes.CodeInvalidField, "", "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
 		{apitypes.CodeInvalidField, "", "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
 		{apitypes.CodeAlreadyDecided, "", "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: \u2068maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it.\u2069"},
 		{apitypes.CodeRefundNotOpen, "", "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
 	} {
-		if c.code == apitypes.CodeInvalidField {
+		if c.code == apitypes.CodeInvalidField && c.field != "amount" {
 			c.want = c.label + "Antwort des Dienstes: \u2068" + c.want + "\u2069"
 		}
 		if got := v.explain(apitypes.Problem{Code: c.code, Field: c.field, Detail: c.detail}); got != c.want {

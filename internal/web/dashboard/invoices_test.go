@@ -38,7 +38,7 @@ func TestInvoices(t *testing.T) {
 	} {
 		maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK, want)
 	}
-	for query, want := range map[string]string{"status=lost": "Status must", "amount=lots": "Amount must", "to=me": "To must", "after=soon": "Created after must"} {
+	for query, want := range map[string]string{"status=lost": "Status must", "amount=lots": "Enter an amount such as 4.90.", "to=me": "To must", "after=soon": "Created after must"} {
 		maria.get("/dashboard/invoices?"+query).want(t, http.StatusBadRequest, want)
 	}
 	file := maria.get("/dashboard/invoices.csv?status=open")

@@ -42,7 +42,7 @@ func TestPayments(t *testing.T) {
 	} {
 		maria.get("/dashboard/payments?"+query).want(t, http.StatusOK, want)
 	}
-	for query, want := range map[string]string{"q=lots": "Amount must", "after=yesterday": "Confirmed after must", "chainKey=moon": "Chain key must"} {
+	for query, want := range map[string]string{"q=lots": "Enter an amount such as 4.90.", "after=yesterday": "Confirmed after must", "chainKey=moon": "Chain key must"} {
 		maria.get("/dashboard/payments?"+query).want(t, http.StatusBadRequest, want)
 	}
 	if got := maria.get("/dashboard/payments?q=" + odd.ID); got.path != "/dashboard/payments/"+odd.ID {
@@ -109,7 +109,7 @@ func TestRefunds(t *testing.T) {
 	if !strings.Contains(form.body, `value="1.50"`) {
 		t.Error("the form does not suggest the amount")
 	}
-	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "Amount must")
+	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "Enter an amount such as 4.90.")
 	finance.submit(form, path+"/refund", url.Values{"amount": {"100"}}).want(t, http.StatusConflict, "more than what is left")
 	first := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK, "1.50 USDC", "Pending", "<b>Bun</b>", "Sign with the account")
 	again := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK)

@@ -53,6 +53,9 @@ var labels = map[string]string{
 // explain returns what a problem means for people, in their language. A detail that no text replaces, or that a text
 // includes, is in English: in other languages it is introduced as the service's answer.
 func (v *visit) explain(p apitypes.Problem) string {
+	if strings.Contains(p.Detail, invoice.ErrAmountSyntax.Error()) {
+		return v.text.T("amount.error.syntax", nil)
+	}
 	answer := v.inPlainWords(p)
 	if v.text.Lang() != texts().English().Lang() {
 		const isolate, end = "\u2068", "\u2069" // keep the order of English words in Arabic and Hebrew
@@ -79,8 +82,7 @@ func (v *visit) inPlainWords(p apitypes.Problem) string {
 		}
 		return strings.Replace(p.Detail, first, v.text.ClockIn(at, v.Zone()), 1)
 	}
-	phrases := strings.NewReplacer(invoice.ErrAmountSyntax.Error(), "must be an amount such as "+v.text.Number("12.50"),
-		"Unix seconds or a date", "a date", "Unix seconds", "a date and a time")
+	phrases := strings.NewReplacer("Unix seconds or a date", "a date", "Unix seconds", "a date and a time")
 	field, detail := fieldOf(p), phrases.Replace(p.Detail)
 	begin := ""
 	if what, ok := strings.CutPrefix(detail, field+" "); ok && field != "" {
