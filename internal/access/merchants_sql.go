@@ -16,6 +16,7 @@ type SettlementAddress struct {
 	ChainKey   string
 	Address    invoice.Address
 	MerchantID string
+	FromBlock  uint64 // transfers in blocks above are recorded
 }
 
 // compare orders settlements. Transactions insert them in this order, which avoids deadlocks.
@@ -30,13 +31,19 @@ func InsertSettlementAddresses(ctx context.Context, tx *db.Tx, settlements []Set
 	var addresses [][]any
 	for _, s := range slices.Compact(slices.SortedFunc(slices.Values(settlements), SettlementAddress.compare)) {
 		ids = append(ids, s.MerchantID)
-		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now)})
+		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now), int64(s.FromBlock)})
 	}
 	if err := InsertMerchants(ctx, tx, ids, now); err != nil {
 		return err
 	}
 	return tx.Insert(ctx, db.Insertion{Table: "settlement_addresses",
-		Columns: []string{"chain_key", "address", "merchant_id", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, addresses)
+		Columns: []string{"chain_key", "address", "merchant_id", "created_at", "from_block"}, Conflict: "ON CONFLICT DO NOTHING"}, addresses)
+}
+
+// LowerRecordedFrom records that transfers to all settlement addresses of a chain are recorded in blocks above a height,
+// because these were read when the addresses were known.
+func LowerRecordedFrom(ctx context.Context, tx *db.Tx, chainKey string, height uint64) error {
+	return tx.Send(ctx, nil, "UPDATE settlement_addresses SET from_block = $2 WHERE chain_key = $1 AND from_block > $2", chainKey, int64(height))
 }
 
 // InsertMerchants inserts merchants, unless they exist.

@@ -29,8 +29,8 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 		tx := "'0x" + strings.Repeat("f", 64) + "'"
 		for _, statement := range []string{
 			"UPDATE merchants SET id = ''",
-			"UPDATE settlement_addresses SET address = '0x1'",
-			"INSERT INTO settlement_addresses VALUES ('base', '0x" + strings.Repeat("a", 40) + "', 'nobody', 1)",
+			"UPDATE settlement_addresses SET address = '0x1'; from_block = -1",
+			"INSERT INTO settlement_addresses VALUES ('base', '0x" + strings.Repeat("a", 40) + "', 'nobody', 1, 0)",
 			"UPDATE held_addresses SET sole_holder = 'nobody'",
 			"INSERT INTO held_addresses VALUES ('0xaa', NULL, 1)",
 			"INSERT INTO address_grants VALUES ('0x" + strings.Repeat("9", 40) + "', 'm', 1)", // an address without a holder

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
@@ -142,7 +144,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 			"replaced above":             {batch: 1, forkAt: 103, bound: 102},
 			"replaced above, one batch":  {batch: 4, forkAt: 103, bound: 102},
 			"replaced, created between":  {batch: 2, forkAt: 104, bound: 103, late: true},
-			"replaced, with gaps":        {batch: 4, forkAt: 103, bound: 101, sparse: true},
+			"replaced, with gaps":        {batch: 4, forkAt: 103, bound: 102, sparse: true},
 		} {
 			w := d.world(t)
 			var read []ledger.Block
@@ -196,6 +198,139 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 				w.checkAttributed(paid, w.invoice(inv.ID), invoice.ByTransferAmount)
 			}
 		}
+	})
+}
+
+// TestReorgReadInParts replaces a block of a range of which only the ends are known, and reads the range again in parts.
+// At an address that was known when the range was read, an invoice is paid by a payment in the new block, and not by a
+// transfer in an older one. At another address, it is not known whether a transfer in the range is older.
+func TestReorgReadInParts(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(9_000_000))
+		base := w.head()
+		older := w.pay(invoice.NewAmount(34_000_000))
+		for n := range int64(10) {
+			b := w.next(start + n)
+			if n == 2 {
+				b = w.next(start+n, older)
+			}
+			w.blocks = append(w.blocks, b)
+		}
+		all := w.blocks[len(w.blocks)-10:]
+		w.must(w.Observe(t.Context(), w.chainKey, []ledger.Block{all[0], all[2], all[9]}))
+		known := w.create(amount(34_000_000))
+		w.address[0]++
+		later := w.create(amount(34_000_000))
+		w.must(w.Rollback(t.Context(), w.chainKey, base))
+		w.blocks, w.forks = w.blocks[:len(w.blocks)-6], w.forks+1
+		toLater := w.pay(later.Amount)
+		w.address[0]--
+		paid := w.pay(known.Amount)
+		for n := range int64(6) {
+			if n == 1 {
+				w.blocks = append(w.blocks, w.next(start+10+n, paid, toLater))
+				continue
+			}
+			w.blocks = append(w.blocks, w.next(start+10+n))
+		}
+		for part := range slices.Chunk(w.blocks[len(w.blocks)-10:], 2) {
+			w.must(w.Observe(t.Context(), w.chainKey, part))
+		}
+		w.checkAttributed(paid, w.invoice(known.ID), invoice.ByAmount)
+		for _, p := range []invoice.Transfer{older, toLater} {
+			expect.Equal(t, w.payment(p).InvoiceID, "", "the transfer of %s in block %d pays", p.Amount, p.BlockNumber)
+		}
+		expect.Equal(t, w.invoice(known.ID).FromBlock, all[0].Number, "the invoice at the known address is bound to block")
+		expect.Equal(t, w.invoice(later.ID).FromBlock, all[9].Number-1, "the invoice at the other address is bound to block")
+	})
+}
+
+// TestReorgOfRange reads a range, of which only some headers are kept, replaces its newest blocks, and reads it again in
+// parts. A payment in a new block counts, for the invoice at an address that was known when the range was first read.
+// For one at a later address, it counts if a different header shows that the block is new. Older transfers of the same
+// amount pay neither.
+func TestReorgOfRange(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		rapid.Check(t, func(r *rapid.T) {
+			w := w.db.world(t)
+			w.create(amount(9_000_000))
+			known, price := w.address, uint64(34_000_000)
+			base, count := w.head(), rapid.IntRange(2, 12).Draw(r, "blocks")
+			fork := rapid.IntRange(0, count-1).Draw(r, "first replaced block")
+			later := w.address
+			later[1] = 1
+			to := func(address invoice.Address) invoice.Transfer {
+				p := w.pay(invoice.NewAmount(price))
+				p.To = address
+				return p
+			}
+			mine := func(transfers ...invoice.Transfer) { w.blocks = append(w.blocks, w.next(start+1, transfers...)) }
+			// read observes the blocks from one on, in parts, without some of them that hold no transfer to a known address.
+			read := func(isNew bool, atOnce, skipped int) (headers map[uint64]bool) {
+				headers = make(map[uint64]bool)
+				all := w.blocks[len(w.blocks)-count:]
+				for first := 0; first < count; {
+					last := min(count, first+rapid.SampledFrom([]int{1, atOnce}).Draw(r, "at once")) - 1
+					var part []ledger.Block
+					for i := first; i <= last; i++ {
+						b := all[i]
+						b.Transfers = slices.DeleteFunc(slices.Clone(b.Transfers), func(p invoice.Transfer) bool { return !isNew && p.To != known })
+						if i == first || i == last || len(b.Transfers) > 0 || rapid.IntRange(0, 9).Draw(r, "read") >= skipped {
+							part = append(part, b)
+							headers[b.Number] = true
+						}
+					}
+					w.Service = w.service()
+					w.must(w.Observe(t.Context(), w.chainKey, part))
+					first = last + 1
+				}
+				return headers
+			}
+			var older []invoice.Transfer
+			for i := range count {
+				var held []invoice.Transfer
+				for _, address := range []invoice.Address{known, later} {
+					if rapid.IntRange(0, 3).Draw(r, "older transfer") == 0 {
+						held = append(held, to(address))
+					}
+				}
+				mine(held...)
+				if i < fork {
+					older = append(older, held...)
+				}
+			}
+			kept := read(false, rapid.SampledFrom([]int{2, count}).Draw(r, "most at once"), 8)
+			inv := w.create(amount(price))
+			other := w.create(amount(price), func(d *invoice.Draft) { d.Merchant = later })
+			w.must(w.Rollback(t.Context(), w.chainKey, base))
+			w.blocks, w.forks = w.blocks[:len(w.blocks)-count+fork], w.forks+1
+			paid, otherPaid := to(known), to(later)
+			in := rapid.IntRange(fork, count-1).Draw(r, "paid in")
+			for i := fork; i < count; i++ {
+				if i == in {
+					mine(paid, otherPaid)
+				} else {
+					mine()
+				}
+			}
+			again := read(true, rapid.IntRange(1, count).Draw(r, "most at once"), rapid.SampledFrom([]int{0, 5}).Draw(r, "skipped"))
+			if got := w.payment(paid); got.InvoiceID != inv.ID {
+				r.Errorf("the payment at the known address belongs to %q", got.InvoiceID)
+			}
+			isShown := false
+			for i := fork; i <= in; i++ {
+				number := base.Number + 1 + uint64(i)
+				isShown = isShown || kept[number] && again[number]
+			}
+			if got := w.payment(otherPaid); isShown && got.InvoiceID != other.ID {
+				r.Errorf("the payment at the later address belongs to %q", got.InvoiceID)
+			}
+			for _, p := range older {
+				if got := w.payment(p); got.Attributed() {
+					r.Errorf("the transfer in block %d, older than the invoices, pays one by %q", got.BlockNumber, got.Method)
+				}
+			}
+		})
 	})
 }
 

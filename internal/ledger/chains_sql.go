@@ -160,8 +160,7 @@ func insertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []in
 		Conflict: "ON CONFLICT (chain_key, number) DO UPDATE SET block_time = excluded.block_time WHERE blocks.hash = excluded.hash"}, rows)
 }
 
-// DeleteHeaders deletes the headers outside a range of numbers, inclusive.
-func DeleteHeaders(ctx context.Context, tx *db.Tx, chainKey string, keepFrom, keepTo uint64) error {
-	return tx.Send(ctx, nil, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
-		chainKey, int64(keepFrom), int64(keepTo))
+// DeleteHeaders deletes the headers from one number to another, inclusive.
+func DeleteHeaders(ctx context.Context, tx *db.Tx, chainKey string, from, to uint64) error {
+	return tx.Send(ctx, nil, "DELETE FROM blocks WHERE chain_key = $1 AND number BETWEEN $2 AND $3", chainKey, int64(from), int64(to))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
@@ -46,8 +45,10 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 		if err := FinishIntents(ctx, tx, chainKey, finalized.Number); err != nil {
 			return err
 		}
-		if err := DeleteHeaders(ctx, tx, chainKey, finalized.Number-min(finalized.Number, keptHeaders), math.MaxInt64); err != nil {
-			return err
+		if finalized.Number > keptHeaders {
+			if err := DeleteHeaders(ctx, tx, chainKey, 0, finalized.Number-keptHeaders-1); err != nil {
+				return err
+			}
 		}
 		cur.Confirmed = finalized
 		if err := s.endAuthorizations(ctx, tx, chainKey, *cur); err != nil {

@@ -54,36 +54,52 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 }
 
 // storeHeaders stores the headers of blocks that are read above a height. If blocks were rolled back,
-// it compares the headers with theirs: the newest equal one proves that all below it are equal. Those
-// above were replaced, and invoices that were created when they were known can be paid by the blocks
-// that replace them. To a recovery, those belong to the lost past.
+// it compares the headers with theirs: the newest equal one proves that all below it are equal, and the
+// first different one that all above it were replaced. Invoices that were created when the replaced
+// blocks were known can be paid by the new ones. To a recovery, those belong to the lost past.
+//
+// A range of blocks leaves only a few headers, so it may not be known which blocks were replaced.
+// LowerFromBlocks can be called without that knowledge.
 func (s *Service) storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
 	known, err := Headers(ctx, tx, chainKey, height+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	same := height
+	hashes := make(map[uint64]invoice.Hash, len(known))
+	for _, k := range known {
+		hashes[k.Number] = k.Hash
+	}
+	same, replaced := height, uint64(0)
 	for _, h := range headers {
-		if slices.ContainsFunc(known, func(k invoice.Header) bool { return k.Number == h.Number && k.Hash == h.Hash }) {
-			same = h.Number
+		switch was, ok := hashes[h.Number]; {
+		case ok && was == h.Hash:
+			same, replaced = h.Number, 0
+		case ok && replaced == 0:
+			replaced = h.Number
 		}
 	}
 	last := headers[len(headers)-1].Number
-	if slices.ContainsFunc(known, func(k invoice.Header) bool { return same < k.Number && k.Number <= last }) {
-		if err := lockFromBlocks(ctx, tx, chainKey); err != nil {
+	above := slices.IndexFunc(known, func(k invoice.Header) bool { return same < k.Number })
+	if above < 0 || same == last {
+		return insertHeaders(ctx, tx, chainKey, headers)
+	}
+	if err := lockFromBlocks(ctx, tx, chainKey); err != nil {
+		return err
+	}
+	if err := LowerFromBlocks(ctx, tx, chainKey, same, replaced); err != nil {
+		return err
+	}
+	if s.conf.Recovery && known[above].Number <= last {
+		if err := lowerRecoveredFrom(ctx, tx, chainKey, same+1); err != nil {
 			return err
 		}
-		if err := LowerFromBlocks(ctx, tx, chainKey, same); err != nil {
-			return err
-		}
-		if s.conf.Recovery {
-			if err := lowerRecoveredFrom(ctx, tx, chainKey, same+1); err != nil {
-				return err
-			}
-		}
-		if err := DeleteHeaders(ctx, tx, chainKey, 0, same); err != nil {
-			return err
-		}
+	}
+	stale := last // headers that were not read again are not known to be on the chain
+	if replaced > 0 {
+		stale = math.MaxInt64
+	}
+	if err := DeleteHeaders(ctx, tx, chainKey, same+1, stale); err != nil {
+		return err
 	}
 	return insertHeaders(ctx, tx, chainKey, headers)
 }

@@ -46,13 +46,21 @@ func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*cre
 	}
 	denied = make(map[*createCall]bool)
 	var settlements []access.SettlementAddress
+	var chains []string
 	for _, c := range calls {
 		h := c.Value.holding()
 		if deposits[h.Address] || c.Value.byMerchant && slices.Contains(refused, h) {
 			denied[c] = true
 		} else {
-			settlements = append(settlements, c.Value.settlement())
+			settlements, chains = append(settlements, c.Value.settlement()), append(chains, c.Value.inv.ChainKey)
 		}
+	}
+	known, err := chainColumn(ctx, tx, newestKnown, chains, blockNumber)
+	if err != nil {
+		return nil, err
+	}
+	for i := range settlements {
+		settlements[i].FromBlock = known[settlements[i].ChainKey]
 	}
 	return denied, access.InsertSettlementAddresses(ctx, tx, settlements, s.conf.Now())
 }

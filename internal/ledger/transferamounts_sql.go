@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -134,18 +135,30 @@ func InvoicesLackingTransferAmounts(ctx context.Context, q db.Querier, chainKey,
 		AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL AND collection = 'direct') ORDER BY id || '' LIMIT $3`, chainKey, after, limit)
 }
 
-// LowerFromBlocks sets from_block of the chain's invoices, and of their transfer amounts, to at most the
-// height. The blocks above were replaced, and the new ones can hold transfers to these invoices. An invoice
-// that is closed by now needs it, too: a payer may still send the amount that was shown. The last statement
-// is for open deposit invoices, which have no transfer amounts; a transfer to their address always means them.
-func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, height uint64) error {
+// LowerFromBlocks lowers from_block of the chain's invoices, and of their transfer amounts, because blocks above the
+// height same may have been replaced, and the new ones can hold transfers to these invoices. An invoice that is closed
+// by now needs it, too: a payer may still send the amount that was shown.
+//
+// The blocks from replaced on are surely others, unless replaced is 0. It is not known which of the blocks between were
+// replaced. If one was not, its transfers to settlement addresses that were known when it was read are recorded, and
+// are older than the invoices that are lowered; see isNewer. Transfers to later addresses can be older without a
+// record, so the invoices of these can only be paid from replaced on. A transfer to a deposit address always means its
+// invoice.
+func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, same, replaced uint64) error {
+	if replaced > 0 {
+		if err := access.LowerRecordedFrom(ctx, tx, chainKey, replaced-1); err != nil {
+			return err
+		}
+	}
+	const lowered = `(SELECT CASE WHEN min(s.from_block) > $2 THEN min(s.from_block) ELSE $2 END
+		FROM settlement_addresses AS s WHERE s.chain_key = $1 AND s.address = merchant_address)`
 	for _, update := range []string{
-		`UPDATE invoices SET from_block = $2 WHERE from_block > $2 AND id IN
+		"UPDATE invoices SET from_block = " + lowered + " WHERE from_block > " + lowered + ` AND id IN
 			(SELECT invoice_id FROM transfer_amounts WHERE chain_key = $1 AND from_block > $2)`,
-		"UPDATE transfer_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2",
-		"UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'",
+		"UPDATE transfer_amounts SET from_block = " + lowered + " WHERE chain_key = $1 AND from_block > $2 AND from_block > " + lowered,
+		"UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open' AND collection <> 'direct'",
 	} {
-		if _, err := tx.Exec(ctx, update, chainKey, int64(height)); err != nil {
+		if _, err := tx.Exec(ctx, update, chainKey, int64(same)); err != nil {
 			return err
 		}
 	}
@@ -161,9 +174,11 @@ func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, height uin
 // each other.
 const fromBlocksLock = 0x62696e64
 
+// newestKnown is the newest known block of a chain: the newest one read, or one that was rolled back and not replaced yet.
+const newestKnown = "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)"
+
 // sendHeightsForNewInvoices asks for the newest known block of each chain for invoices that this
-// transaction inserts: the newest one read, or one that was rolled back and not replaced yet. heights
-// has them after the next Flush. Until the transaction ends no other one lowers from_block of the
+// transaction inserts. heights has them after the next Flush. Until the transaction ends no other one lowers from_block of the
 // chains' invoices, because LowerFromBlocks would not see the new ones. It fails like LockCursor in a
 // process with an older configuration revision.
 func sendHeightsForNewInvoices(ctx context.Context, tx *db.Tx, chainKeys []string) (heights map[string]uint64, err error) {
@@ -176,7 +191,7 @@ func sendHeightsForNewInvoices(ctx context.Context, tx *db.Tx, chainKeys []strin
 	if err := tx.SendRevisionCheck(ctx); err != nil {
 		return nil, err
 	}
-	return sendChainColumn(ctx, tx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
+	return sendChainColumn(ctx, tx, newestKnown, chainKeys, blockNumber)
 }
 
 // lockFromBlocks waits for transactions that insert invoices on the chain, and blocks others until

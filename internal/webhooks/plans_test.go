@@ -459,7 +459,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		run("expire refunds")(ledger.ExpireRefunds(ctx, write, "base", rowtest.At(1000), 10))
 		run("unsee")(ledger.UnmarkIntentsObserved(ctx, write, "base", 5))
 		run("finish")(ledger.FinishIntents(ctx, write, "base", 5))
-		run("bind")(ledger.LowerFromBlocks(ctx, write, "base", 500))
+		run("bind")(ledger.LowerFromBlocks(ctx, write, "base", 500, 510))
 		run("await")(ledger.MarkUndecided(ctx, write, []ledger.PaymentRow{rowtest.SamplePayment(1)}))
 		run("decided")(ledger.UnmarkUndecided(ctx, write, []string{"pay_1"}))
 		run("orphan")(ledger.OrphanAbove(ctx, write, "base", 500, rowtest.At(9), rowtest.At(9)))

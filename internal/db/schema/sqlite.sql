@@ -118,6 +118,8 @@ CREATE TABLE settlement_addresses (
     merchant_id TEXT NOT NULL REFERENCES merchants (id),
     -- when first named
     created_at  BIGINT NOT NULL,
+    -- the newest block that was known when it was first named, at most: all transfers in blocks above are recorded
+    from_block  BIGINT NOT NULL DEFAULT 0 CHECK (from_block >= 0),
     PRIMARY KEY (chain_key, address, merchant_id)
 );
 
