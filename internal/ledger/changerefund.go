@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -162,24 +163,27 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 }
 
 // ExpireRefunds expires the prepared refunds that were not sent in time. Their amounts count for open
-// invoices again. So do the amounts of refunds that a reorg dropped and that were not mined again.
-func (s *Service) ExpireRefunds(ctx context.Context) error {
+// invoices again. So do the amounts of refunds that a reorg dropped and that were not mined again. A failure on one chain
+// does not stop the others.
+func (s *Service) ExpireRefunds(ctx context.Context) (err error) {
 	for _, c := range s.conf.Chains {
-		for more := true; more; {
-			more = false // if the chain was never read
-			err := s.updateChain(ctx, c.Key, func(tx *db.Tx, out *outbox) error {
-				payments, err := ExpireRefunds(ctx, tx, c.Key, s.conf.Confirmed(), expireRefundBatch)
-				more = len(payments) == expireRefundBatch
-				if err != nil || len(payments) == 0 {
-					return err
-				}
-				return s.updateReturned(ctx, tx, out, c.Key, payments...)
-			})
-			if err != nil {
+		err = errors.Join(err, s.expireRefunds(ctx, c.Key), s.releaseDropped(ctx, c.Key))
+	}
+	return err
+}
+
+func (s *Service) expireRefunds(ctx context.Context, chainKey string) error {
+	for more := true; more; {
+		more = false // if the chain was never read
+		err := s.updateChain(ctx, chainKey, func(tx *db.Tx, out *outbox) error {
+			payments, err := ExpireRefunds(ctx, tx, chainKey, s.conf.Confirmed(), expireRefundBatch)
+			more = len(payments) == expireRefundBatch
+			if err != nil || len(payments) == 0 {
 				return err
 			}
-		}
-		if err := s.releaseDropped(ctx, c.Key); err != nil {
+			return s.updateReturned(ctx, tx, out, chainKey, payments...)
+		})
+		if err != nil {
 			return err
 		}
 	}

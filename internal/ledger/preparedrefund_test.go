@@ -354,3 +354,25 @@ func TestCanceledRefundArrives(t *testing.T) {
 		w.wantRefund("dropped", r.ID, invoice.RefundCanceled, 600)
 	})
 }
+
+// TestChainWithoutExpiry expires the refunds of a chain although the refunds of the chain before it cannot be written.
+func TestChainWithoutExpiry(t *testing.T) {
+	d := alone(t)
+	broken, w := d.world(t), d.world(t)
+	s := w.service(func(cfg *ledger.Config) {
+		cfg.Chains = append([]chain.Chain{{Key: broken.chainKey, ID: 8}}, cfg.Chains...)
+	})
+	first, second := broken.mustPrepare(broken.paid(1000), 0), w.mustPrepare(w.paid(1000), 0)
+	if _, err := d.sql.ExecContext(t.Context(), `CREATE TRIGGER broken BEFORE UPDATE ON refund_records
+		WHEN NEW.status = 'expired' AND NEW.chain_key = '`+broken.chainKey+`' BEGIN SELECT RAISE(ABORT, 'broken'); END`); err != nil {
+		t.Fatal(err)
+	}
+	w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
+	if err := s.ExpireRefunds(t.Context()); err == nil {
+		t.Error("the broken chain has no error")
+	}
+	if got := w.refund(first.ID).Status; got != invoice.RefundPending {
+		t.Errorf("of the broken chain, the refund is %s", got)
+	}
+	expect.Equal(t, w.refund(second.ID).Status, invoice.RefundExpired, "of the chain behind it, the refund is")
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -131,13 +132,12 @@ const (
 
 // AssignTransferAmounts computes the remainders of open invoices with payments that were not added up
 // since an upgrade, and assigns transfer amounts to remainders if no amount was free for them before.
-func (s *Service) AssignTransferAmounts(ctx context.Context) error {
+func (s *Service) AssignTransferAmounts(ctx context.Context) (err error) {
 	for _, c := range s.conf.Chains {
-		if _, err := s.assignAfter(ctx, c.Key, "", math.MaxInt); err != nil {
-			return err
-		}
+		_, failed := s.assignAfter(ctx, c.Key, "", math.MaxInt)
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
 }
 
 // AssignMoreTransferAmounts does what AssignTransferAmounts does for a bounded
@@ -145,11 +145,11 @@ func (s *Service) AssignTransferAmounts(ctx context.Context) error {
 // chain, and is updated.
 func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string]string) (err error) {
 	for _, c := range s.conf.Chains {
-		if last[c.Key], err = s.assignAfter(ctx, c.Key, last[c.Key], assignRun); err != nil {
-			return err
-		}
+		var failed error
+		last[c.Key], failed = s.assignAfter(ctx, c.Key, last[c.Key], assignRun)
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
 }
 
 // assignAfter examines invoices of a chain with ids above after. It returns the last id, or "" if
