@@ -1,7 +1,7 @@
 package invoice
 
 import (
-	"cmp"
+	"iter"
 	"math"
 )
 
@@ -22,19 +22,23 @@ type RefundMatch struct {
 // Payments with a remainder equal to the transfer come first, then attributed ones. Among equals the newest on the
 // chain wins. A refund that fits several payments is attributed, unlike a payment, because it changes no invoice's
 // status.
-func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tag string) (m RefundMatch, ok bool) {
-	fit := filter(payments, func(p Payment) bool {
-		return p.reversedBy(t) && !remaining(p).Less(t.Amount) && (tag == "" || p.InvoiceID == tag)
-	})
-	whole := func(p Payment) bool { return remaining(p) == t.Amount }
-	if exact := filter(fit, whole); len(exact) > 0 {
-		fit = exact
-	} else if attributed := filter(fit, Payment.Attributed); len(attributed) > 0 {
-		fit = attributed
-	}
-	for _, p := range fit {
-		if !ok || m.Payment.Before(p.Position) {
-			m, ok = RefundMatch{Payment: p, Exact: tag != "" || whole(p)}, true
+func AttributeRefund(t Transfer, payments iter.Seq[Payment], remaining func(Payment) Amount, tag string) (m RefundMatch, ok bool) {
+	best := 0
+	for p := range payments {
+		if !p.reversedBy(t) || tag != "" && p.InvoiceID != tag {
+			continue
+		}
+		left, rank := remaining(p), 0
+		switch {
+		case left.Less(t.Amount):
+			continue
+		case left == t.Amount:
+			rank = 2
+		case p.Attributed():
+			rank = 1
+		}
+		if !ok || rank > best || rank == best && m.Payment.Before(p.Position) {
+			m, best, ok = RefundMatch{Payment: p, Exact: tag != "" || left == t.Amount}, rank, true
 		}
 	}
 	return m, ok
@@ -52,24 +56,6 @@ func (p Payment) reversedBy(t Transfer) bool {
 func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 	toPayer := p.From == t.To || was.PreparedID != ""
 	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
-}
-
-// AmountReturned returns how much of a payment was refunded or is on its way back to the payer. It adds up its
-// refunds on the chain, and what the records of its refunds reserve. It also adds refunds that a reorg dropped, if
-// they may be mined again although no record reserves them.
-func AmountReturned(records []RefundRecord, refunds []Refund, mayBeMinedAgain func(Refund) bool) (sum Amount) {
-	reserving := make(map[string]bool) // ids of records
-	for _, r := range records {
-		reserved := r.Reserved()
-		reserving[r.ID] = !reserved.IsZero()
-		sum = sum.Plus(reserved)
-	}
-	for _, r := range refunds {
-		if r.Status != Orphaned || !reserving[cmp.Or(r.PreparedID, r.ID)] && mayBeMinedAgain(r) {
-			sum = sum.Plus(r.Amount)
-		}
-	}
-	return sum
 }
 
 // Returning returns how much of a payment of the invoice no longer counts. back is how much of it was or is to be

@@ -75,7 +75,7 @@ func TestAttributeRefund(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := invoice.AttributeRefund(test.refund, test.payments,
+			got, ok := invoice.AttributeRefund(test.refund, slices.Values(test.payments),
 				func(p invoice.Payment) invoice.Amount { return p.Amount.Minus(invoice.NewAmount(test.returned[p.ID])) },
 				test.tagged)
 			if ok != (test.want != "") || got.Payment.ID != test.want || got.Exact != test.exact {

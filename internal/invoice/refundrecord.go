@@ -10,7 +10,7 @@ import (
 const (
 	// RefundLifetime is how long a prepared refund waits to be sent before it expires.
 	RefundLifetime = 14 * 24 * time.Hour
-	// MaxPreparedRefunds bounds the prepared refunds of a payment, in any state.
+	// MaxPreparedRefunds bounds the prepared refunds of a payment, in any state, also restored ones.
 	MaxPreparedRefunds = 100
 	// ManyInvoices is the number of invoices an account pays at an address from which a refund to it has a warning: the
 	// account may be an exchange's.
@@ -99,6 +99,7 @@ type RefundRecord struct {
 
 	// SubmittedTx is the transaction of the submission that is in force; zero without one.
 	SubmittedTx Hash
+	Submitted   bool // a submission is in force, also one without a known transaction
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
 	// MayBeRefunded is set if a transfer from From that a recovery found, and that is no known refund, may have refunded the payment.
@@ -311,6 +312,31 @@ func (r RefundRecord) NameAddress(to Address, account AccountKind, signature str
 		r.Status = RefundPending
 	}
 	return r, true
+}
+
+// underway returns how much of the payment a submitted refund takes that is in no block: its amount, or the amount of the
+// transfer that a reorg dropped, if that is more or the refund itself was canceled or has expired.
+func (r RefundRecord) underway() Amount {
+	switch {
+	case r.Sent(), !r.Submitted, r.SubmittedTx.IsZero() && !r.waits():
+		return Amount{}
+	case !r.Prepared(), r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):
+		return r.Transfer.Amount
+	}
+	return r.Amount
+}
+
+// AddOthers sets MayReturn and Underway of refunds. reserving are, of their payments, the prepared refunds and the
+// transfers that a reorg dropped.
+func AddOthers(refunds, reserving []RefundRecord) {
+	underway, mayReturn := make(map[string]Amount), make(map[string]bool)
+	for _, r := range reserving {
+		underway[r.PaymentID] = underway[r.PaymentID].Plus(r.underway())
+		mayReturn[r.PaymentID] = mayReturn[r.PaymentID] || r.Transfer.Status == Orphaned
+	}
+	for i, r := range refunds {
+		refunds[i].Underway, refunds[i].MayReturn = underway[r.PaymentID].Minus(r.underway()), mayReturn[r.PaymentID]
+	}
 }
 
 // ReservedOf returns how much prepared refunds of a payment reserve together.

@@ -101,19 +101,3 @@ func (f UseFacts) use() PaymentUse {
 	}
 	return UseUndecided
 }
-
-// WithRefunds returns the facts with the refunds of the payment: the prepared ones and those
-// on the chain.
-func (f UseFacts) WithRefunds(prepared []RefundRecord, onChain []Refund) UseFacts {
-	f.Reserved = f.Reserved.Plus(ReservedOf(prepared))
-	for _, r := range onChain {
-		switch r.Status {
-		case Pending:
-			f.Pending = f.Pending.Plus(r.Amount)
-		case Confirmed:
-			f.Refunded = f.Refunded.Plus(r.Amount)
-		case Held, Orphaned: // a refund is never held
-		}
-	}
-	return f
-}

@@ -64,6 +64,7 @@ func (ch *Changes) apply(e *entry) {
 	}
 	ch.restorePrepared(e)
 	if e.paymentID != "" {
+		ch.recountMarks(ch.open) // which may be candidates
 		ch.storePayment(e)
 	}
 	if ch.before.lacking {

@@ -136,7 +136,7 @@ func TestDueAuthorizations(t *testing.T) {
 		}
 		// A reorg drops the payment, and the transaction fails.
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return ledger.OrphanAbove(ctx, tx, "base", 100, rowtest.At(9), rowtest.At(9))
+			return ledger.OrphanAbove(ctx, tx, "base", 100, rowtest.At(9))
 		})
 		rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, "ctx_1", txmgr.TxFailed, nil))
 		wantDue("aut_1", "aut_3", "aut_4")

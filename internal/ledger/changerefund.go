@@ -163,11 +163,10 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 }
 
 // ExpireRefunds expires the prepared refunds that were not sent in time. Their amounts count for open
-// invoices again. So do the amounts of refunds that a reorg dropped and that were not mined again. A failure on one chain
-// does not stop the others.
+// invoices again. A failure on one chain does not stop the others.
 func (s *Service) ExpireRefunds(ctx context.Context) (err error) {
 	for _, c := range s.conf.Chains {
-		err = errors.Join(err, s.expireRefunds(ctx, c.Key), s.releaseDropped(ctx, c.Key))
+		err = errors.Join(err, s.expireRefunds(ctx, c.Key))
 	}
 	return err
 }

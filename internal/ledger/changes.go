@@ -28,18 +28,24 @@ type Changes struct {
 
 	refunds        map[string]invoice.Refund  // that have changed, by id
 	refundIDs      map[string]map[string]bool // ids in refunds that have, or had, a payment
-	unsavedRefunds []string                   // ids of the refunds to be written
-	paidBy         map[string]string          // ids of the refunds that pay records, where that has changed
-	withdrawn      map[string]bool            // records of which the submission was withdrawn
-	refundedSums   map[string]invoice.Amount  // how much of payments was refunded, where that has changed
-	proved         map[invoice.Address]bool   // settlement addresses that refunds have proved
-	waived         map[string]bool            // invoices of which a waiver was taken back
+	dropped        map[string]map[string]bool // of these, transfers that were not prepared and are orphaned
+	restored       restoredRecords
+	unsavedRefunds []string                 // ids of the refunds to be written
+	paidBy         map[string]string        // ids of the refunds that pay records, where that has changed
+	withdrawn      map[string]bool          // records of which the submission was withdrawn
+	refundedSums   map[string]RefundedSum   // how much of payments was refunded, where that has changed
+	proved         map[invoice.Address]bool // settlement addresses that refunds have proved
+	waived         map[string]bool          // invoices of which a waiver was taken back
 
 	// The confirmed payments and refunds that are counted, and the confirmed sweeps.
 	confirmed []invoice.Payment
 	counted   int // number of confirmed that are counted
 	refunded  []invoice.Refund
 	returning []string // ids of the payments of which more or less may be refunded than before
+
+	open, ended map[string]bool // marked payments of open and of other invoices, see recountMarks
+	refundBlock uint64          // the block of the newest refund; payments with refunds below it are recounted
+	settled     map[string]bool // invoices for which settleBelow has run in refundBlock
 
 	effects effects
 }
@@ -54,8 +60,13 @@ func newChanges(before *Snapshot) *Changes {
 		isUnsaved:  make(map[string]bool), undecided: make(map[string]bool),
 		receivers: make(map[invoice.Address]ReceiverState),
 		refunds:   make(map[string]invoice.Refund), refundIDs: make(map[string]map[string]bool), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
-		refundedSums: make(map[string]invoice.Amount), proved: make(map[invoice.Address]bool),
-		waived:  make(map[string]bool),
+		refundedSums: make(map[string]RefundedSum), proved: make(map[invoice.Address]bool),
+		dropped: make(map[string]map[string]bool), waived: make(map[string]bool),
+		open: make(map[string]bool), ended: make(map[string]bool), settled: make(map[string]bool),
+		restored: restoredRecords{
+			byTag: make(map[invoice.Hash]invoice.RefundRecord), ofPayment: make(map[string][]invoice.RefundRecord),
+			ids: make(map[string]bool), stored: make(map[string]int),
+		},
 		effects: effects{authorized: make(map[string]string)},
 	}
 	ch.invoiceSet = newInvoiceSet()
@@ -99,7 +110,7 @@ func (ch *Changes) keep(p PaymentRow) {
 func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 	ch.replace(was, p.Payment)
 	if was.ID != "" && was.InvoiceID != p.InvoiceID {
-		ch.effects.reattributed, ch.returning = append(ch.effects.reattributed, p.ID), append(ch.returning, p.ID)
+		ch.effects.reattributed = append(ch.effects.reattributed, p.ID)
 	}
 	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {
 		ch.effects.minedAgain = append(ch.effects.minedAgain, p.ID)
@@ -183,14 +194,14 @@ func (ch *Changes) confirmedRefunds(paymentID string) []invoice.Refund {
 func (ch *Changes) recordsOf(paymentID string) []invoice.RefundRecord {
 	var records []invoice.RefundRecord
 	known := make(map[string]bool)
-	for _, r := range slices.Concat(ch.before.recordsOf.get(paymentID), ch.effects.restored) {
-		if r.PaymentID == paymentID && !known[r.ID] {
+	for _, r := range slices.Concat(ch.before.recordsOf.get(paymentID), ch.restored.ofPayment[paymentID]) {
+		if !known[r.ID] {
 			known[r.ID] = true
 			records = append(records, ch.current(r))
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(ch.refundIDs[paymentID])) { // transfers that were not prepared
-		if r := ch.refunds[id]; r.PaymentID == paymentID && r.PreparedID == "" && r.Status == invoice.Orphaned && !known[r.ID] {
+	for _, id := range slices.Sorted(maps.Keys(ch.dropped[paymentID])) {
+		if r := ch.refunds[id]; r.PaymentID == paymentID && !known[r.ID] {
 			record := invoice.RefundRecord{ID: r.ID, PaymentID: paymentID, Status: invoice.RefundOrphaned, Transfer: r}
 			record.Left = invoice.MaxAmount
 			if s, ok := invoice.InForceOf(ch.before.submissions.get(r.ID)); ok {
@@ -218,7 +229,7 @@ func (ch *Changes) current(r invoice.RefundRecord) invoice.RefundRecord {
 	}
 	if sum, changed := ch.refundedSums[r.PaymentID]; changed {
 		p, _ := ch.payment(r.PaymentID)
-		r.Left = p.Amount.Minus(sum)
+		r.Left = p.Amount.Minus(sum.All)
 	}
 	return r
 }
@@ -236,11 +247,17 @@ func (ch *Changes) keepRefund(r invoice.Refund) {
 		ch.refundIDs[r.PaymentID] = make(map[string]bool)
 	}
 	ch.refundIDs[r.PaymentID][r.ID] = true
+	delete(ch.dropped[r.PaymentID], r.ID)
+	if r.PreparedID == "" && r.Status == invoice.Orphaned {
+		if ch.dropped[r.PaymentID] == nil {
+			ch.dropped[r.PaymentID] = make(map[string]bool)
+		}
+		ch.dropped[r.PaymentID][r.ID] = true
+	}
 }
 
-// refundedSum returns how much of a payment was refunded, in refunds that are not orphaned. The sums are stored with
-// the payments, so that a refund does not read all refunds before it.
-func (ch *Changes) refundedSum(paymentID string) invoice.Amount {
+// refundedSum returns how much of a payment was refunded.
+func (ch *Changes) refundedSum(paymentID string) RefundedSum {
 	if sum, changed := ch.refundedSums[paymentID]; changed {
 		return sum
 	}
@@ -250,19 +267,19 @@ func (ch *Changes) refundedSum(paymentID string) invoice.Amount {
 // refundedWithout returns how much of a payment was refunded in other refunds than r.
 func (ch *Changes) refundedWithout(paymentID string, r invoice.Refund) invoice.Amount {
 	sum := ch.refundedSum(paymentID)
-	if r.PaymentID == paymentID && isActive(r) {
-		return sum.Minus(r.Amount)
+	if r.PaymentID == paymentID {
+		sum = sum.minus(r)
 	}
-	return sum
+	return sum.All
 }
 
 // replaceRefund updates the sums after a refund changed.
 func (ch *Changes) replaceRefund(was, is invoice.Refund) {
 	if isActive(was) {
-		ch.refundedSums[was.PaymentID] = ch.refundedSum(was.PaymentID).Minus(was.Amount)
+		ch.refundedSums[was.PaymentID] = ch.refundedSum(was.PaymentID).minus(was)
 	}
 	if isActive(is) {
-		ch.refundedSums[is.PaymentID] = ch.refundedSum(is.PaymentID).Plus(is.Amount)
+		ch.refundedSums[is.PaymentID] = ch.refundedSum(is.PaymentID).plus(is)
 	}
 	ch.setRefund(is)
 }

@@ -158,10 +158,17 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 				inv := w.create()
 				p := w.unattributedPaymentOf(payer, start+10, 990_000)
 				w.must(d.store.Update(t.Context(), func(tx *db.Tx) error {
-					return ledger.SaveRefund(t.Context(), tx, invoice.Refund{
-						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending,
-						Transfer: w.back(invoice.NewAmount(990_000)),
-					})
+					back := w.back(invoice.NewAmount(990_000))
+					if err := ledger.SaveRefundedSums(t.Context(), tx, map[string]ledger.RefundedSum{p.ID: {All: back.Amount}}); err != nil {
+						return err
+					}
+					r := invoice.Refund{
+						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending, Transfer: back,
+					}
+					if err := ledger.SaveRefunds(t.Context(), tx, r); err != nil {
+						return err
+					}
+					return ledger.RefreshItems(t.Context(), tx, r.ID)
 				}))
 				return inv, p
 			},

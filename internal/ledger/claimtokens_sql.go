@@ -30,5 +30,5 @@ func claimHashText(hash invoice.Hash) string { return hex.EncodeToString(hash[:]
 
 // RefundByClaimToken returns the prepared refund for the token of its page, or ErrNotFound.
 func RefundByClaimToken(ctx context.Context, q db.Querier, token string) (invoice.RefundRecord, error) {
-	return db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.claim_token = $1", claimHash(token))
+	return recordWhere(ctx, q, "WHERE refund_records.claim_token = $1", claimHash(token))
 }

@@ -89,9 +89,6 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	if err := recordConfirmations(ctx, tx, chainKey, final, indexed); err != nil {
 		return err
 	}
-	if err := RefreshItems(ctx, tx, changedItems(refunds)...); err != nil {
-		return err
-	}
 	if err := AddToDeposits(ctx, tx, ch.confirmed, sweeps); err != nil {
 		return err
 	}
@@ -115,9 +112,11 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 			refundedInPast = append(refundedInPast, p.InvoiceID)
 		}
 	}
-	for _, r := range refunds {
+	for _, was := range refunds {
+		r := was
 		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.confirmedAt(r.Position)
-		ch.setRefund(r)
+		ch.replaceRefund(was, r)
+		ch.effects.judge(r)
 		if r.Attributed() {
 			ch.refunded = append(ch.refunded, r)
 			// A smaller transfer than was prepared reserves no rest any more.
@@ -126,18 +125,6 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 	}
 	ch.settleInOrder(refundedInPast, unfinal)
 	ch.finish()
-}
-
-// changedItems returns the ids of objects that may be another item of the inbox once refunds are
-// confirmed: their records, and the payments without an invoice that they refund.
-func changedItems(refunds []invoice.Refund) (ids []string) {
-	for _, r := range refunds {
-		ids = append(ids, cmp.Or(r.PreparedID, r.ID))
-		if !r.Attributed() {
-			ids = append(ids, r.PaymentID)
-		}
-	}
-	return ids
 }
 
 // Expire expires invoices that an earlier call left open, and attributes undecided payments that it

@@ -110,6 +110,7 @@ func applyUndecided(before *Snapshot, transfers []invoice.Transfer, past blockRa
 func (ch *Changes) applyDeferred(e *entry) {
 	ch.restorePrepared(e)
 	if e.paymentID != "" && ch.isUndecided(e.paymentID) {
+		ch.recountMarks(ch.open) // which may be candidates
 		ch.attributeStored(e)
 	}
 	if !ch.before.lacking {

@@ -44,7 +44,7 @@ func TestDepositRoundTrip(t *testing.T) {
 		expect.NoError(t, err)
 		expect.NoDiff(t, cmp.Diff(want, got, rowtest.Equal), "")
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return ledger.OrphanAbove(ctx, tx, "base", 100, rowtest.At(9), rowtest.At(9))
+			return ledger.OrphanAbove(ctx, tx, "base", 100, rowtest.At(9))
 		})
 		want[0].Status = invoice.Orphaned
 		got, err = ledger.OrphanedSweeps(t.Context(), s, "base", 0, 999)

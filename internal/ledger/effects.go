@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"cmp"
+
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -21,9 +23,8 @@ type effects struct {
 	restored  []invoice.RefundRecord // prepared refunds of which the records were lost
 	proofs    []invoice.Refund       // refunds that prove that their sender is controlled by its holder
 	waivers   []endedWaiver
-	rematched []string             // payments of which a refund is another payment's now
 	withdrawn []invoice.Submission // of transfers that come as no refund any more
-	released  []string             // payments of these
+	judged    []string             // objects that may be other items of the inbox, or have another use
 
 	sweeps []invoice.Sweep
 
@@ -63,6 +64,15 @@ func (e *effects) emit(of event) { e.events = append(e.events, of) }
 // received announces an attributed payment. For one payment and invoice the event is stored once.
 func (e *effects) received(p invoice.Payment, inv invoice.Invoice) {
 	e.emit(event{kind: invoice.EventReceived, subject: p.ID + "/" + inv.ID, invoice: inv, payment: p})
+}
+
+// judge marks a changed refund, its record and, without an invoice, the payment that it refunds as possible items of the
+// inbox.
+func (e *effects) judge(r invoice.Refund) {
+	e.judged = append(e.judged, cmp.Or(r.PreparedID, r.ID))
+	if !r.Attributed() {
+		e.judged = append(e.judged, r.PaymentID)
+	}
 }
 
 // markRefund marks a refund to be written.

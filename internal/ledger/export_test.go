@@ -12,16 +12,15 @@ import (
 
 // Statements that only this package and its tests run.
 var (
-	FindUnreadTransaction  = findUnreadTransaction
-	InsertBareRemainders   = insertBareRemainders
-	InsertLostInvoices     = insertLostInvoices
-	InsertPreparedRefund   = insertPreparedRefund
-	LockInvoicesToErase    = lockInvoicesToErase
-	OrphanedRefundsBetween = orphanedRefundsBetween
-	PaymentUses            = paymentUses
-	ProveAddress           = proveAddress
-	RefreshUses            = refreshUses
-	ReservingRefunds       = reservingRefunds
+	FindUnreadTransaction = findUnreadTransaction
+	InsertBareRemainders  = insertBareRemainders
+	InsertLostInvoices    = insertLostInvoices
+	InsertPreparedRefund  = insertPreparedRefund
+	LockInvoicesToErase   = lockInvoicesToErase
+	PaymentUses           = paymentUses
+	ProveAddress          = proveAddress
+	RefreshUses           = refreshUses
+	ReservingRefunds      = reservingRefunds
 )
 
 // TestDecidedBy compares a decision with an item, and with items of which one part differs.

@@ -146,6 +146,6 @@ func PaymentsSeen(ctx context.Context, q db.Querier, seen []string) ([]PaymentRo
 // RefundRecordsByID returns the records with the ids, in no order. It skips unknown ids.
 func RefundRecordsByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.RefundRecord, error) {
 	return db.QueryIn(ids, func(chunk []any) ([]invoice.RefundRecord, error) {
-		return db.QueryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.id IN "+db.ParameterList(0, len(chunk)), chunk...)
+		return recordsWhere(ctx, q, "WHERE refund_records.id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 }

@@ -29,7 +29,7 @@ func judgePayments(ctx context.Context, q db.Querier, items []PaymentItem) error
 		ids[i] = item.Payment.ID
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(ids)))
-	refunded, err := amountsSentBack(ctx, q, distinct)
+	refunded, err := RefundedSums(ctx, q, distinct)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func judgePayments(ctx context.Context, q db.Querier, items []PaymentItem) error
 				return err
 			}
 		}
-		items[i].Kind, items[i].Version = invoice.ItemOfPayment(item.Payment.Payment, refunded[item.Payment.ID], len(claims))
+		items[i].Kind, items[i].Version = invoice.ItemOfPayment(item.Payment.Payment, refunded[item.Payment.ID].All, len(claims))
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func RefreshItems(ctx context.Context, tx *db.Tx, objectIDs ...string) error {
 		{invoice.PrefixPayment, refreshPayments}, {invoice.PrefixInvoice, refreshInvoices}, {invoice.PrefixRefund, refreshRefunds},
 	} {
 		var ids []string
-		for _, id := range objectIDs {
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(objectIDs))) {
 			if strings.HasPrefix(id, of.prefix) {
 				ids = append(ids, id)
 			}
@@ -161,7 +161,9 @@ func refreshInvoices(ctx context.Context, tx *db.Tx, ids []string) error {
 }
 
 func refreshRefunds(ctx context.Context, tx *db.Tx, ids []string) error {
-	refunds, err := RefundRecordsByID(ctx, tx, ids)
+	refunds, err := db.QueryIn(ids, func(chunk []any) ([]invoice.RefundRecord, error) {
+		return db.QueryAll(ctx, tx, scanRecord, selectRecords+"WHERE refund_records.id IN "+db.ParameterList(0, len(chunk)), chunk...)
+	})
 	if err != nil {
 		return err
 	}

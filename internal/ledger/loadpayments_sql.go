@@ -12,28 +12,23 @@ func (r Rows) paymentTables() []db.TableRows {
 	for _, inv := range r.Invoices {
 		holders[inv.Merchant] = inv.MerchantID
 	}
-	paidBack, refunded := make(map[string]invoice.Amount), make(map[string]invoice.Amount) // the latter by confirmed refunds
+	refunded := make(map[string]RefundedSum)
 	var payments, unattributed, refunds, records [][]any
 	for _, refund := range r.Refunds {
-		paidBack[refund.PaymentID] = paidBack[refund.PaymentID].Plus(refund.Amount)
-		if refund.Status == invoice.Confirmed {
-			refunded[refund.PaymentID] = refunded[refund.PaymentID].Plus(refund.Amount)
-		}
+		refunded[refund.PaymentID] = refunded[refund.PaymentID].plus(refund)
 		refunds, records = append(refunds, refundTable.Values(refund)), append(records, unpreparedTable.Values(refund))
 	}
 	for _, p := range r.Payments {
-		kind, _ := invoice.ItemOfPayment(p.Payment, paidBack[p.ID], 0) // there are no claims or decisions
+		kind, _ := invoice.ItemOfPayment(p.Payment, refunded[p.ID].All, 0) // there are no claims or decisions
 		item := db.OrNull(string(kind))
-		facts := firstUse(p)
-		facts.Refunded, facts.Pending = refunded[p.ID], paidBack[p.ID].Minus(refunded[p.ID])
-		p.Use = useOf(facts)
-		payments = append(payments, paymentTable.Values(p, paidBack[p.ID].String(), item))
+		p.Use = useOf(useFacts(p, refunded[p.ID]))
+		payments = append(payments, paymentTable.Values(p, refunded[p.ID].All.String(), refunded[p.ID].Final.String(), item))
 		if holder := holders[p.To]; !p.Attributed() && holder != "" {
 			unattributed = append(unattributed, []any{p.SeenID, holder, p.ChainKey, item})
 		}
 	}
 	return []db.TableRows{
-		{Insertion: paymentTable.Insertion("", "amount_refunded", "item"), Rows: payments},
+		{Insertion: paymentTable.Insertion("", "amount_refunded", "refunded_final", "item"), Rows: payments},
 		{Insertion: db.Insertion{Table: "unattributed", Columns: []string{"seen_id", "merchant_id", "chain_key", "item"}}, Rows: unattributed},
 		{Insertion: refundTable.Insertion(""), Rows: refunds},
 		{Insertion: unpreparedTable.Insertion(""), Rows: records},

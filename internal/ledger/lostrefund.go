@@ -11,9 +11,35 @@ import (
 // LostRefundReason is the reason of a prepared refund with a record that was made from its transfer.
 const LostRefundReason = "Recovered from the chain: the database had lost what was prepared"
 
+// restoredRecords are the records of prepared refunds that a decision restores.
+type restoredRecords struct {
+	byTag     map[invoice.Hash]invoice.RefundRecord
+	ofPayment map[string][]invoice.RefundRecord
+	ids       map[string]bool
+	stored    map[string]int // the number of prepared refunds that payments had before, by payment
+}
+
+// mayRestore reports whether a payment has fewer prepared refunds than invoice.MaxPreparedRefunds. Anyone who controls a
+// settlement address can send many transfers with tags.
+func (ch *Changes) mayRestore(paymentID string) bool {
+	n, counted := ch.restored.stored[paymentID]
+	if !counted {
+		records, known := ch.before.recordsOf.of(paymentID)
+		for _, r := range records {
+			if r.Prepared() {
+				n++
+			}
+		}
+		if known {
+			ch.restored.stored[paymentID] = n
+		}
+	}
+	return n+len(ch.restored.ofPayment[paymentID]) < invoice.MaxPreparedRefunds
+}
+
 // restorePrepared makes the record of a prepared refund that the database has lost, if the tag of the
 // transfer names a payment that it refunds. Without the record, the money would be offered again after
-// a restored backup.
+// a restored backup. A payment with too many prepared refunds gets no more. Then the tag has no meaning.
 func (ch *Changes) restorePrepared(e *entry) {
 	tag := e.Evidence.Calldata
 	paymentID, refundID, preparedAt, ok := invoice.ParseRefundTag(tag)
@@ -29,7 +55,7 @@ func (ch *Changes) restorePrepared(e *entry) {
 		return
 	}
 	p, ok := ch.payment(paymentID)
-	if !ok || !paysBack(e, p.Payment) || e.Amount.IsZero() {
+	if !ok || !paysBack(e, p.Payment) || e.Amount.IsZero() || !ch.mayRestore(p.ID) {
 		return
 	}
 	if left := p.Amount.Minus(ch.refundedWithout(p.ID, was)); left.Less(e.Amount) {
@@ -66,7 +92,7 @@ func (ch *Changes) namesLost(e *entry) bool {
 // isRefund reports whether a refund of this decision has an id. A transfer's sender chooses the id in its tag.
 func (ch *Changes) isRefund(id string) bool {
 	_, changed := ch.refunds[id]
-	return changed || slices.ContainsFunc(ch.effects.restored, func(r invoice.RefundRecord) bool { return r.ID == id })
+	return changed || ch.restored.ids[id]
 }
 
 // paysBack reports whether a transfer can be a refund of a payment.
@@ -82,4 +108,6 @@ func (ch *Changes) restoreRecord(e *entry, p invoice.Payment, r invoice.RefundRe
 	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
 	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, LostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
 	ch.effects.restored = append(ch.effects.restored, r)
+	ch.restored.byTag[r.Tag], ch.restored.ids[r.ID] = r, true
+	ch.restored.ofPayment[p.ID] = append(ch.restored.ofPayment[p.ID], r)
 }

@@ -181,7 +181,7 @@ func (ch *Changes) attributeTo(p PaymentRow, method invoice.Method, invoiceID, b
 	ch.effects.received(p.Payment, inv)
 	ch.put(was, p)
 	freed := ch.freeRefund(p.Payment)
-	ch.recountReturned(p.ID, freed)
+	ch.recountEarly(p.ID, freed)
 	if p.Status == invoice.Confirmed {
 		ch.confirmed = []invoice.Payment{p.Payment}
 	}

@@ -6,16 +6,24 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
-// names, and the pending ones to its recipient.
+// prepared returns the prepared refunds that a transfer out of a settlement address may pay: the one that it pays already,
+// those that its calldata names, and the pending ones to its recipient that no transfer pays.
 func (ch *Changes) prepared(e *entry) (all []invoice.RefundRecord) {
 	if e.refundID == "" {
 		return nil
 	}
 	if tag := e.Evidence.Calldata; !tag.IsZero() {
 		all = append(all, ch.before.preparedBy.get(tag)...)
+		if r, restored := ch.restored.byTag[tag]; restored {
+			all = append(all, r)
+		}
 	}
-	all = slices.Concat(all, ch.before.preparedTo.get(e.To), ch.effects.restored)
+	all = append(all, ch.before.preparedTo.get(e.To)...)
+	if was, _ := ch.refund(e.refundID); was.PreparedID != "" {
+		if r := ch.before.paidRecords.get(e.refundID); r.ID != "" {
+			all = append(all, r)
+		}
+	}
 	for i, r := range all {
 		all[i].Transfer = ch.current(r).Transfer
 	}

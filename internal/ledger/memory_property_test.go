@@ -391,15 +391,13 @@ func (g *memoryGame) checkSums() {
 		want.Sums.Newest = inv.Sums.Newest // a bound, which a reorg leaves too high
 		same(g, "invoice "+id+" (-of its payments +stored)", want, inv)
 	}
-	refunded := make(map[string]invoice.Amount)
+	refunded := make(map[string]RefundedSum)
 	for _, r := range m.refunds {
-		if isActive(r) {
-			refunded[r.PaymentID] = refunded[r.PaymentID].Plus(r.Amount)
-		}
+		refunded[r.PaymentID] = refunded[r.PaymentID].plus(r)
 	}
 	for id := range m.payments {
 		if m.refunded[id] != refunded[id] {
-			g.wrongf("%s of payment %s was refunded, and %s is stored", refunded[id], id, m.refunded[id])
+			g.wrongf("%+v of payment %s was refunded, and %+v is stored", refunded[id], id, m.refunded[id])
 		}
 	}
 }

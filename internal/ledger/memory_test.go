@@ -21,7 +21,7 @@ type memory struct {
 	amounts     []memoryAmount // in the order in which they were assigned
 	payments    map[string]PaymentRow
 	refunds     map[string]invoice.Refund
-	refunded    map[string]invoice.Amount // by payment
+	refunded    map[string]RefundedSum // by payment
 	sweeps      map[string]invoice.Sweep
 	created     map[string]int64 // by invoice
 	seq         int64
@@ -36,7 +36,6 @@ type memory struct {
 
 	records   []invoice.RefundRecord  // prepared refunds, the oldest first
 	submitted map[string]invoice.Hash // transactions of refunds that a reorg dropped, by record
-	dropped   map[string]bool         // refunds
 	proved    map[invoice.Address]bool
 
 	// suffix returns the nth suffix to try for a transfer amount of an invoice.
@@ -59,10 +58,10 @@ func newMemory(chainKey string) *memory {
 	return &memory{
 		key: chainKey, settlements: make(map[invoice.Address]bool), deposits: make(map[invoice.Address]string),
 		invoices: make(map[string]invoice.Invoice), payments: make(map[string]PaymentRow),
-		refunds: make(map[string]invoice.Refund), refunded: make(map[string]invoice.Amount),
+		refunds: make(map[string]invoice.Refund), refunded: make(map[string]RefundedSum),
 		sweeps: make(map[string]invoice.Sweep), created: make(map[string]int64), events: make(map[string]bool), order: make(map[string]uint64),
 		headers: make(map[uint64]invoice.Hash), undecided: make(map[string]bool), deferred: make(map[string]invoice.Transfer),
-		bound: make(map[invoice.Hash]BoundAuthorization), submitted: make(map[string]invoice.Hash), dropped: make(map[string]bool),
+		bound: make(map[invoice.Hash]BoundAuthorization), submitted: make(map[string]invoice.Hash),
 		proved: make(map[invoice.Address]bool),
 		// Another one than all others, which depends on nothing else.
 		suffix: func(_ invoice.Invoice, n uint64) uint64 { return n*10_000_000 + n },
@@ -119,8 +118,9 @@ func (m *memory) snapshot(final bool, transfers []invoice.Transfer) *Snapshot {
 func (m *memory) payment(id string) PaymentRow {
 	p := m.payments[id]
 	if p.ID != "" {
-		facts := invoice.UseFacts{Amount: p.Amount, Counted: p.Attributed()}
-		p.Use, _ = invoice.ChangeUse(facts.WithRefunds(m.recordsOf(id), m.refundsOf(id)), invoice.ActNone)
+		facts := useFacts(p, m.refunded[id])
+		facts.Reserved = invoice.ReservedOf(m.recordsOf(id))
+		p.Use = useOf(facts)
 	}
 	return p
 }
@@ -222,8 +222,7 @@ func (m *memory) addRefunds(s *Snapshot) {
 	kind(s, &s.refunds, of(func(id string) invoice.Refund { return m.refund(id) }))
 	kind(s, &s.refundsOf, of(m.refundsOf))
 	kind(s, &s.recordsOf, of(m.recordsOf))
-	kind(s, &s.refundedSums, of(func(id string) invoice.Amount { return m.refunded[id] }))
-	kind(s, &s.dropped, of(func(id string) bool { return m.dropped[id] }))
+	kind(s, &s.refundedSums, of(func(id string) RefundedSum { return m.refunded[id] }))
 	kind(s, &s.submissions, of(func(record string) []invoice.Submission {
 		if tx, ok := m.submitted[record]; ok {
 			return []invoice.Submission{{ID: record, RefundID: record, TxHash: tx}}
@@ -235,7 +234,13 @@ func (m *memory) addRefunds(s *Snapshot) {
 		return m.prepared(func(r invoice.RefundRecord) bool { return r.Tag == tag })
 	}))
 	kind(s, &s.preparedTo, of(func(to invoice.Address) []invoice.RefundRecord {
-		return m.prepared(func(r invoice.RefundRecord) bool { return r.To == to && r.Status == invoice.RefundPending })
+		return m.prepared(func(r invoice.RefundRecord) bool { return r.To == to && r.Status == invoice.RefundPending && !r.Sent() })
+	}))
+	kind(s, &s.paidRecords, of(func(id string) (r invoice.RefundRecord) {
+		if found := m.prepared(func(r invoice.RefundRecord) bool { return r.Transfer.ID == id }); len(found) > 0 {
+			r = found[0]
+		}
+		return r
 	}))
 	kind(s, &s.paidPairs, of(func(pair Pair) bool { return len(m.between(pair)) > 0 }))
 	kind(s, &s.between, of(m.between))
@@ -450,7 +455,7 @@ func (m *memory) record(id string) (r invoice.RefundRecord) {
 // current returns a prepared refund with the transfer that pays it.
 func (m *memory) current(r invoice.RefundRecord) invoice.RefundRecord {
 	p := m.payments[r.PaymentID]
-	r.Left, r.SubmittedTx = p.Amount.Minus(m.refunded[r.PaymentID]), m.submitted[r.ID]
+	r.Left, r.SubmittedTx = p.Amount.Minus(m.refunded[r.PaymentID].All), m.submitted[r.ID]
 	for _, id := range slices.Sorted(maps.Keys(m.refunds)) {
 		paid := m.refund(id)
 		if paid.PreparedID != r.ID || r.Sent() {
@@ -471,7 +476,7 @@ func (m *memory) recordsOf(paymentID string) []invoice.RefundRecord {
 		if r.PreparedID == "" && r.Status == invoice.Orphaned {
 			records = append(records, invoice.RefundRecord{
 				ID: r.ID, PaymentID: paymentID, Status: invoice.RefundOrphaned, Transfer: r, SubmittedTx: m.submitted[r.ID],
-				Left: m.payments[paymentID].Amount.Minus(m.refunded[paymentID]),
+				Left: m.payments[paymentID].Amount.Minus(m.refunded[paymentID].All),
 			})
 		}
 	}
@@ -481,7 +486,7 @@ func (m *memory) recordsOf(paymentID string) []invoice.RefundRecord {
 // prepare prepares a refund of the rest of a payment to its payer, with an id.
 func (m *memory) prepare(paymentID, id string) (r invoice.RefundRecord, err error) {
 	p := m.payment(paymentID)
-	left := p.Amount.Minus(m.refunded[p.ID]).Minus(invoice.ReservedOf(m.recordsOf(p.ID)))
+	left := p.Amount.Minus(m.refunded[p.ID].All).Minus(invoice.ReservedOf(m.recordsOf(p.ID)))
 	if m.undecided[p.ID] || isActive(m.refunds[memoryID(invoice.PrefixRefund, p.Transfer)]) || p.Use.Excludes(invoice.ActRefund) || left.IsZero() {
 		return r, ErrRefundExceeds
 	}

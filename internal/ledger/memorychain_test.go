@@ -257,7 +257,7 @@ func (m *memory) Rollback(to invoice.Header) error {
 	m.cur.Revision++
 	err := m.change(func(ch *Changes) { ch.orphan(payments, refunds, to.Number) })
 	for _, r := range refunds {
-		m.dropped[r.ID], m.submitted[cmp.Or(r.PreparedID, r.ID)] = true, r.TxHash
+		m.submitted[cmp.Or(r.PreparedID, r.ID)] = r.TxHash
 	}
 	maps.DeleteFunc(m.deferred, func(_ string, t invoice.Transfer) bool { return t.BlockNumber > to.Number })
 	return err

@@ -94,7 +94,7 @@ func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	seen := make([]string, len(payments))
 	var unattributed, ids []string // of those without an invoice, and of these and the quarantined ones
 	for i, p := range payments {
-		payments[i].Use = useOf(firstUse(p))
+		payments[i].Use = useOf(useFacts(p, RefundedSum{}))
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed = append(unattributed, p.SeenID)
@@ -233,6 +233,23 @@ func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair)
 	return paid, err
 }
 
+// HasPaidManyInvoices reports whether a payment's account has paid at least n invoices at the
+// settlement address or its deposit addresses, among up to pairLimit of its payments of each kind.
+func HasPaidManyInvoices(ctx context.Context, q db.Querier, p invoice.Payment, n int) (bool, error) {
+	var ids []string
+	for _, receiver := range receiversClause {
+		some, err := db.QueryAll(ctx, q, db.ScanID,
+			"SELECT invoice_id FROM payments WHERE from_address = $1 AND "+receiver+" = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4",
+			p.From.String(), p.RefundedFrom().String(), p.ChainKey, pairLimit)
+		if err != nil {
+			return false, err
+		}
+		ids = append(ids, some...)
+	}
+	slices.Sort(ids)
+	return len(slices.Compact(ids)) >= n, nil
+}
+
 // PendingPayments returns the chain's pending payments in blocks from one
 // number to another, inclusive.
 func PendingPayments(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]PaymentRow, error) {
@@ -287,23 +304,18 @@ func confirmedAt(recovery bool) string {
 const isHolding = "screening IN ('waiting', 'quarantined')"
 
 // OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above a number, at a
-// time, and deletes the undecided refunds there. The time for refunds is scheduled, by the schedule's
-// clock, which decides whether they may be mined again.
-func OrphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at, scheduled time.Time) error {
+// time, and deletes the undecided refunds there.
+func OrphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err
 	}
 	if err := recordStatuses(ctx, tx, unsentStatus, "block_number > $2", chainKey, number); err != nil {
 		return err
 	}
-	for _, transfers := range []struct {
-		table string
-		at    time.Time
-	}{{"payments", at}, {"refunds", scheduled}, {"sweeps", at}} {
-		if err := tx.Send(ctx, nil, "UPDATE "+transfers.table+` SET status = 'orphaned', orphaned_at = $3
-			WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'`, chainKey, int64(number), transfers.at.Unix()); err != nil {
-			return err
-		}
+	const pending = " WHERE chain_key = $1 AND block_number > $2 AND status = 'pending'"
+	err := tx.Send(ctx, nil, "UPDATE refunds SET status = 'orphaned'"+pending, chainKey, int64(number))
+	for _, table := range []string{"payments", "sweeps"} {
+		err = cmp.Or(err, tx.Send(ctx, nil, "UPDATE "+table+" SET status = 'orphaned', orphaned_at = $3"+pending, chainKey, int64(number), at.Unix()))
 	}
-	return nil
+	return err
 }

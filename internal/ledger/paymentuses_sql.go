@@ -28,13 +28,9 @@ func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	for i, p := range payments {
 		byID[p.ID], ids[i] = p, p.ID
 	}
-	refunds, err := RefundsOfPayments(ctx, q, ids)
+	refunded, err := RefundedSums(ctx, q, ids)
 	if err != nil {
 		return nil, err
-	}
-	onChain := make(map[string][]invoice.Refund)
-	for _, r := range refunds {
-		onChain[r.PaymentID] = append(onChain[r.PaymentID], r)
 	}
 	records, err := reservingRefunds(ctx, q, ids)
 	if err != nil {
@@ -50,7 +46,8 @@ func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	}
 	uses := make(map[string]PaymentUse, len(payments))
 	for _, p := range payments {
-		u := PaymentUse{UseFacts: firstUse(p).WithRefunds(prepared[p.ID], onChain[p.ID]), Prepared: prepared[p.ID]}
+		u := PaymentUse{UseFacts: useFacts(p, refunded[p.ID]), Prepared: prepared[p.ID]}
+		u.Reserved = invoice.ReservedOf(u.Prepared)
 		for _, d := range decisions[p.ID] {
 			switch {
 			case d.Outcome == invoice.Attributed:
@@ -66,9 +63,11 @@ func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	return uses, nil
 }
 
-// firstUse returns the facts that determine the use of a new payment.
-func firstUse(p PaymentRow) invoice.UseFacts {
-	return invoice.UseFacts{Amount: p.Amount, Counted: p.Attributed()}
+// useFacts returns the facts that determine the use of a payment without decisions and prepared refunds.
+func useFacts(p PaymentRow, refunded RefundedSum) invoice.UseFacts {
+	return invoice.UseFacts{
+		Amount: p.Amount, Counted: p.Attributed(), Pending: refunded.All.Minus(refunded.Final), Refunded: refunded.Final,
+	}
 }
 
 // useOf returns the use that follows from the facts.

@@ -84,15 +84,19 @@ func (m *refunding) prepareSome(r *rapid.T) {
 func (m *refunding) onChain(r *rapid.T) (sum uint64) {
 	refunds, err := ledger.RefundsOfPayments(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
+	var final uint64
 	for _, refund := range refunds {
 		if refund.Status != invoice.Orphaned {
 			sum += number(refund.Amount)
 		}
+		if refund.Status == invoice.Confirmed {
+			final += number(refund.Amount)
+		}
 	}
 	sums, err := ledger.RefundedSums(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
-	if number(sums[m.payment.ID]) != sum {
-		r.Errorf("the payment has %s refunded, its transfers add up to %d", sums[m.payment.ID], sum)
+	if is := sums[m.payment.ID]; number(is.All) != sum || number(is.Final) != final {
+		r.Errorf("the payment has %+v refunded, its transfers add up to %d, of which %d are final", is, sum, final)
 	}
 	return sum
 }

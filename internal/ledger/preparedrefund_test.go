@@ -71,7 +71,7 @@ func (w *world) wantRefunded(what string, p ledger.PaymentRow, n uint64) {
 	w.t.Helper()
 	sums, err := ledger.RefundedSums(w.t.Context(), w.db.store, []string{p.ID})
 	w.must(err)
-	expect.Equal(w.t, number(sums[p.ID]), n, "%s: refunded of the payment:", what)
+	expect.Equal(w.t, number(sums[p.ID].All), n, "%s: refunded of the payment:", what)
 }
 
 func TestPrepareRefundIsIdempotent(t *testing.T) {

@@ -224,9 +224,9 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 }
 
 // takenByRefunds returns how much of a payment refunds on the chain and prepared ones take, and how many were prepared
-// that still can be sent. The chain's cursor must be locked.
-func takenByRefunds(ctx context.Context, tx *db.Tx, paymentID string) (taken invoice.Amount, prepared int, err error) {
-	reserving, err := reservingRefunds(ctx, tx, []string{paymentID})
+// of it, in any state.
+func takenByRefunds(ctx context.Context, q db.Querier, paymentID string) (taken invoice.Amount, prepared int, err error) {
+	reserving, err := reservingRefunds(ctx, q, []string{paymentID})
 	if err != nil {
 		return taken, 0, err
 	}
@@ -235,8 +235,8 @@ func takenByRefunds(ctx context.Context, tx *db.Tx, paymentID string) (taken inv
 			prepared++
 		}
 	}
-	sums, err := RefundedSums(ctx, tx, []string{paymentID})
-	return sums[paymentID].Plus(invoice.ReservedOf(reserving)), prepared, err
+	sums, err := RefundedSums(ctx, q, []string{paymentID})
+	return sums[paymentID].All.Plus(invoice.ReservedOf(reserving)), prepared, err
 }
 
 // hashRefund returns a hash of the request's fields, which does not depend on how its

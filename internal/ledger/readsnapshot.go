@@ -157,10 +157,7 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 		rows, err := reservingRefunds(ctx, tx, ids)
 		return grouped(rows, func(r invoice.RefundRecord) string { return r.PaymentID }), err
 	})
-	kind(s, &s.refundedSums, func(ids []string) (map[string]invoice.Amount, error) { return RefundedSums(ctx, tx, ids) })
-	kind(s, &s.dropped, func(ids []string) (map[string]bool, error) {
-		return DroppedSince(ctx, tx, ids, s.scope.dropped)
-	})
+	kind(s, &s.refundedSums, func(ids []string) (map[string]RefundedSum, error) { return RefundedSums(ctx, tx, ids) })
 	kind(s, &s.submissions, func(ids []string) (map[string][]invoice.Submission, error) {
 		rows, err := NewReader(tx).Submissions(ctx, ids...)
 		return grouped(rows, func(r invoice.Submission) string { return r.RefundID }), err
@@ -173,6 +170,10 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 	kind(s, &s.preparedTo, func(to []invoice.Address) (map[invoice.Address][]invoice.RefundRecord, error) {
 		rows, err := PreparedTo(ctx, tx, chainKey, to)
 		return grouped(rows, func(r invoice.RefundRecord) invoice.Address { return r.To }), err
+	})
+	kind(s, &s.paidRecords, func(ids []string) (map[string]invoice.RefundRecord, error) {
+		rows, err := PreparedPaidBy(ctx, tx, chainKey, ids)
+		return byKey(rows, func(r invoice.RefundRecord) string { return r.Transfer.ID }), err
 	})
 	kind(s, &s.paidPairs, func(pairs []Pair) (map[Pair]bool, error) {
 		return PaidPairs(ctx, tx, chainKey, pairs)

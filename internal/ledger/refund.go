@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -104,15 +105,16 @@ func (ch *Changes) uncounted(r invoice.Refund) invoice.Refund {
 
 // saveRefund replaces a refund, and what depends on it.
 func (ch *Changes) saveRefund(was, is invoice.Refund) {
+	ch.recountBelow(is.BlockNumber)
 	ch.replaceRefund(was, is)
 	ch.markRefund(is.ID)
 	ch.endWaiver(was, is)
 	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
-		ch.effects.rematched = append(ch.effects.rematched, was.PaymentID)
+		ch.effects.judged = append(ch.effects.judged, was.PaymentID)
 	}
 	ch.countConfirmed(is.BlockNumber)
 	ch.settleBelow(is.InvoiceID, is.BlockNumber)
-	ch.recountReturned(was.PaymentID, is.PaymentID)
+	ch.markReturned(was, is)
 }
 
 // endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
@@ -140,8 +142,9 @@ func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
 	if m, decided := ch.matchPrepared(e); decided || ch.before.lacking {
 		return m, m.Payment.ID != ""
 	}
-	payments := ch.refundablePayments(e)
-	tag, tagged := ch.taggedPayments(e.Transfer, payments)
+	refundable := ch.refundablePayments(e)
+	payments := maps.Values(refundable)
+	tag, tagged := ch.taggedPayments(e.Transfer, refundable)
 	if tag != "" {
 		payments = tagged
 	} else if !ch.trusts(e) {
@@ -151,7 +154,7 @@ func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
 	if ch.before.lacking {
 		return invoice.RefundMatch{}, false
 	}
-	return invoice.AttributeRefund(e.Transfer, slices.Collect(maps.Values(payments)), func(p invoice.Payment) invoice.Amount {
+	return invoice.AttributeRefund(e.Transfer, payments, func(p invoice.Payment) invoice.Amount {
 		return p.Amount.Minus(ch.refundedWithout(p.ID, was))
 	}, tag)
 }
@@ -187,9 +190,9 @@ func (ch *Changes) refundablePayments(e *entry) paymentSet {
 }
 
 // taggedPayments returns the invoice of the sender that the transfer's calldata
-// names, or an empty id, and its payments: those among the refundable ones, or
+// names, or an empty id, and payments of which some may be the invoice's: the refundable ones, or
 // else the newest stored.
-func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id string, tagged paymentSet) {
+func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id string, tagged iter.Seq[invoice.Payment]) {
 	if t.Evidence.Calldata.IsZero() {
 		return "", nil
 	}
@@ -197,21 +200,19 @@ func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id
 	if inv.ID == "" || inv.ChainKey != t.ChainKey || inv.Merchant != t.From {
 		return "", nil
 	}
-	tagged = make(paymentSet)
-	for id, p := range refundable {
+	for _, p := range refundable {
 		if p.InvoiceID == inv.ID {
-			tagged[id] = p
+			return inv.ID, maps.Values(refundable)
 		}
 	}
-	if len(tagged) > 0 || ch.before.lacking {
-		return inv.ID, tagged
-	}
-	for _, id := range ch.before.newest.get(inv.ID) {
-		if p, ok := ch.payment(id); ok {
-			tagged[id] = p.Payment
+	newest := ch.before.newest.get(inv.ID)
+	return inv.ID, func(yield func(invoice.Payment) bool) {
+		for _, id := range newest {
+			if p, ok := ch.payment(id); ok && !yield(p.Payment) {
+				return
+			}
 		}
 	}
-	return inv.ID, tagged
 }
 
 // mayRefund reports whether a transfer out of a settlement address can be a refund: to an

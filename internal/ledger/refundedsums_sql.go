@@ -7,19 +7,47 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// RefundedSums returns how much of the payments with the ids was refunded, in
-// refunds that are not orphaned, by id.
-func RefundedSums(ctx context.Context, q db.Querier, ids []string) (map[string]invoice.Amount, error) {
-	sums := make(map[string]invoice.Amount, len(ids))
+// RefundedSum is how much of a payment was refunded, in refunds that are not orphaned. The sums are stored with the
+// payments, so that a refund does not read all refunds before it.
+type RefundedSum struct {
+	All   invoice.Amount
+	Final invoice.Amount // the part in confirmed refunds
+}
+
+// plus returns the sum with a refund.
+func (s RefundedSum) plus(r invoice.Refund) RefundedSum {
+	if isActive(r) {
+		s.All = s.All.Plus(r.Amount)
+	}
+	if r.Status == invoice.Confirmed {
+		s.Final = s.Final.Plus(r.Amount)
+	}
+	return s
+}
+
+// minus returns the sum without a refund.
+func (s RefundedSum) minus(r invoice.Refund) RefundedSum {
+	if isActive(r) {
+		s.All = s.All.Minus(r.Amount)
+	}
+	if r.Status == invoice.Confirmed {
+		s.Final = s.Final.Minus(r.Amount)
+	}
+	return s
+}
+
+// RefundedSums returns how much of the payments with the ids was refunded, by id.
+func RefundedSums(ctx context.Context, q db.Querier, ids []string) (map[string]RefundedSum, error) {
+	sums := make(map[string]RefundedSum, len(ids))
 	type row struct {
 		id  string
-		sum invoice.Amount
+		sum RefundedSum
 	}
 	rows, err := db.QueryIn(ids, func(chunk []any) ([]row, error) {
 		return db.QueryAll(ctx, q, func(s db.Scanner) (r row, err error) {
-			err = s.Scan(&r.id, db.Amount(&r.sum))
+			err = s.Scan(&r.id, db.Amount(&r.sum.All), db.Amount(&r.sum.Final))
 			return r, err
-		}, "SELECT id, amount_refunded FROM payments WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
+		}, "SELECT id, amount_refunded, refunded_final FROM payments WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 	for _, r := range rows {
 		sums[r.id] = r.sum
@@ -27,12 +55,25 @@ func RefundedSums(ctx context.Context, q db.Querier, ids []string) (map[string]i
 	return sums, err
 }
 
+// AmountsRefunded returns the confirmed refunds of payments added up, by payment id. Payments without a confirmed refund
+// are left out.
+func (q Reader) AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error) {
+	sums, err := RefundedSums(ctx, q, paymentIDs)
+	final := make(map[string]invoice.Amount)
+	for id, sum := range sums {
+		if !sum.Final.IsZero() {
+			final[id] = sum.Final
+		}
+	}
+	return final, err
+}
+
 // SaveRefundedSums writes how much of payments was refunded, by id.
-func SaveRefundedSums(ctx context.Context, tx *db.Tx, sums map[string]invoice.Amount) error {
+func SaveRefundedSums(ctx context.Context, tx *db.Tx, sums map[string]RefundedSum) error {
 	rows := make([][]any, 0, len(sums))
 	for id, sum := range sums {
-		rows = append(rows, []any{id, sum.String()})
+		rows = append(rows, []any{id, sum.All.String(), sum.Final.String()})
 	}
-	return tx.SendFrom(ctx, []string{"id", "amount_refunded"}, rows,
-		"UPDATE payments SET amount_refunded = wanted.amount_refunded FROM wanted WHERE payments.id = wanted.id")
+	return tx.SendFrom(ctx, []string{"id", "refunded", "confirmed"}, rows,
+		"UPDATE payments SET amount_refunded = wanted.refunded, refunded_final = wanted.confirmed FROM wanted WHERE payments.id = wanted.id")
 }

@@ -1,11 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -14,23 +14,6 @@ import (
 
 // unsentStatus is the status of a record after a reorg dropped its transfer.
 const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS NOT NULL THEN 'canceled' ELSE 'pending' END"
-
-// submittedAmount is the amount that another submitted refund takes: its amount, or the amount of its
-// transfer in a block, if that is more or the refund itself was canceled or has expired.
-const submittedAmount = `CASE WHEN other.amount IS NULL OR sent.tx_hash = gone.tx_hash AND (other.status IN ('canceled', 'expired')
-	OR (length(other.amount), other.amount) < (length(gone.amount), gone.amount)) THEN gone.amount ELSE other.amount END`
-
-// parseSum adds up amounts with spaces between them.
-func parseSum(text string) (sum invoice.Amount, err error) {
-	for _, field := range strings.Fields(text) {
-		a, err := invoice.ParseAmount(field)
-		if err != nil {
-			return sum, err
-		}
-		sum = sum.Plus(a)
-	}
-	return sum, nil
-}
 
 // recordRow is a row of refund_records with its payment and its transfer.
 type recordRow struct {
@@ -41,16 +24,8 @@ type recordRow struct {
 
 var recordTable = db.NewTable("refund_records", func(r *recordRow) []db.Column {
 	return append(slices.Concat(preparedColumns(r), paymentOfRecord(r), transferOfRecord(&r.Transfer)),
-		db.Expr("(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL)",
-			db.Hash(&r.SubmittedTx)),
-		db.Expr(`EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
-			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned' LIMIT 1 OFFSET 0)`, db.Bool(&r.MayReturn)),
-		db.Expr(`(SELECT string_agg(`+submittedAmount+`, ' ') FROM refund_records AS other
-			JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
-			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
-			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
-				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending')))`,
-			db.Parsed(&r.Underway, parseSum)),
+		db.Expr("sent.tx_hash", db.Hash(&r.SubmittedTx)),
+		db.Expr("sent.id IS NOT NULL", db.Bool(&r.Submitted)),
 		db.Expr("EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE "+mayRefund+" LIMIT 1 OFFSET 0)", db.Bool(&r.MayBeRefunded)),
 	)
 }).Finished(func(r *recordRow) { r.Left, r.Exceeded = r.paid.Minus(r.back), r.paid.Less(r.back) })
@@ -107,16 +82,55 @@ func transferOfRecord(t *invoice.Refund) []db.Column {
 	}
 }
 
-// selectRecords reads records with their payment and their transfer. The joins are left
-// joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
-// orphaned refunds, and OFFSET keeps PostgreSQL from hashing all of them.
+// selectRecords reads records with their payment, their transfer and their submission in force. The joins are left
+// joins, so that databases begin with the records. A record costs the same however many others its payment has.
 var selectRecords = "SELECT " + recordTable.Of("refund_records") + ` FROM refund_records
 	LEFT JOIN payments ON payments.id = refund_records.payment_id
-	LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
+	LEFT JOIN refunds ON refunds.id = refund_records.refund_id
+	LEFT JOIN refund_submissions AS sent ON sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL `
 
 func scanRecord(row db.Scanner) (invoice.RefundRecord, error) {
 	r, err := recordTable.Scan(row)
 	return r.RefundRecord, err
+}
+
+// recordsWhere returns the records that a condition and an order select, with what other refunds of their payments mean
+// for them.
+func recordsWhere(ctx context.Context, q db.Querier, clause string, args ...any) ([]invoice.RefundRecord, error) {
+	records, err := db.QueryAll(ctx, q, scanRecord, selectRecords+clause, args...)
+	if err != nil {
+		return nil, err
+	}
+	return records, addOthers(ctx, q, records)
+}
+
+// recordWhere returns the record that a condition selects as recordsWhere does, or ErrNotFound.
+func recordWhere(ctx context.Context, q db.Querier, clause string, args ...any) (r invoice.RefundRecord, err error) {
+	records, err := recordsWhere(ctx, q, clause, args...)
+	if err == nil && len(records) == 0 {
+		err = db.ErrNotFound
+	}
+	if err != nil {
+		return r, err
+	}
+	return records[0], nil
+}
+
+// addOthers sets what other refunds of their payments mean for records that can still be sent. It reads each payment's
+// refunds once.
+func addOthers(ctx context.Context, q db.Querier, records []invoice.RefundRecord) error {
+	var unsent []string
+	for _, r := range records {
+		if r.Prepared() && !r.Sent() {
+			unsent = append(unsent, r.PaymentID)
+		}
+	}
+	reserving, err := reservingRefunds(ctx, q, slices.Compact(slices.Sorted(slices.Values(unsent))))
+	if err != nil {
+		return err
+	}
+	invoice.AddOthers(records, reserving)
+	return nil
 }
 
 // RefundListID returns the key by which lists of refunds are sorted.
@@ -124,37 +138,46 @@ func RefundListID(createdAt time.Time, id string) string {
 	return invoice.FirstID("", createdAt) + "_" + id
 }
 
-// recordRefund writes the record of a refund: the record of the prepared refund that it pays, or its
-// own.
-func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	_, err := tx.Exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, item = NULL, status = `+unsentStatus+`
-		WHERE refund_id = $1 AND id <> $2 AND tag IS NOT NULL`, r.ID, r.PreparedID)
-	if err != nil {
-		return fmt.Errorf("record refund %s: %w", r.ID, err)
-	}
-	if r.PreparedID == "" {
-		if err := insertRecord(ctx, tx, r); err != nil {
-			return err
+// recordRefunds writes the records of refunds: for each, the record of the prepared refund that it pays, or its own.
+func recordRefunds(ctx context.Context, tx *db.Tx, refunds []invoice.Refund) error {
+	var ids, pays [][]any
+	var own []invoice.Refund
+	var prepared []string // transfers that have no separate row in the list any more, and their submissions are done
+	row := make(map[string]int)
+	for _, r := range refunds {
+		ids = append(ids, []any{r.ID, r.PreparedID})
+		if r.PreparedID == "" {
+			own = append(own, r)
+			continue
 		}
-		return RefreshItems(ctx, tx, r.ID)
-	}
-	for _, statement := range []string{ // it has no separate row in the list any more, and its submissions are done
-		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
-		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
-	} {
-		if _, err := tx.Exec(ctx, statement, r.ID); err != nil {
-			return fmt.Errorf("record refund %s: %w", r.ID, err)
+		prepared = append(prepared, r.ID)
+		status := string(r.Status)
+		if r.Status == invoice.Orphaned {
+			status = ""
 		}
+		values := []any{r.ID, r.TxHash.String(), status, r.PreparedID}
+		if i, known := row[r.PreparedID]; known { // another transfer that paid it before
+			pays[i] = values
+			continue
+		}
+		row[r.PreparedID] = len(pays)
+		pays = append(pays, values)
 	}
-	status, args := unsentStatus, []any{r.ID, r.TxHash.String(), r.PreparedID}
-	if r.Status != invoice.Orphaned {
-		status, args = "$4", append(args, string(r.Status))
+	err := tx.SendFrom(ctx, []string{"transfer", "pays"}, ids, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, item = NULL, status = `+unsentStatus+`
+		FROM wanted WHERE refund_id = transfer AND id <> pays AND tag IS NOT NULL`)
+	const ownRecords = "(SELECT id FROM wanted JOIN refund_records ON id = transfer WHERE tag IS NULL)"
+	for _, statement := range []string{"DELETE FROM refund_submissions WHERE refund_id IN " + ownRecords, "DELETE FROM refund_records WHERE id IN " + ownRecords} {
+		err = cmp.Or(err, tx.SendFrom(ctx, []string{"transfer"}, db.RowsOf(prepared), statement))
 	}
-	_, err = tx.Exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
 	if err != nil {
-		return fmt.Errorf("record refund %s: %w", r.ID, err)
+		return fmt.Errorf("record refunds: %w", err)
 	}
-	return RefreshItems(ctx, tx, r.PreparedID)
+	update := "ON CONFLICT (id) DO UPDATE SET " + unpreparedTable.Only("payment_id", "invoice_id", "merchant_id", "status").Excluded()
+	if err := unpreparedTable.Insert(ctx, tx, update, own...); err != nil {
+		return fmt.Errorf("record refunds: %w", err)
+	}
+	return tx.SendFrom(ctx, []string{"transfer", "tx", "state", "record"}, pays, `UPDATE refund_records SET refund_id = transfer, tx_hash = tx,
+		status = CASE WHEN state <> '' THEN state ELSE `+unsentStatus+` END FROM wanted WHERE id = record`)
 }
 
 // unpreparedTable has the columns of the record of a refund that was not prepared.
@@ -173,15 +196,6 @@ var unpreparedTable = db.NewTable("refund_records", func(r *invoice.Refund) []db
 		db.Col("created_at", db.Seconds(&r.ObservedAt)),
 	}
 })
-
-// insertRecord inserts or updates the record of a refund that was not prepared.
-func insertRecord(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	update := "ON CONFLICT (id) DO UPDATE SET " + unpreparedTable.Only("payment_id", "invoice_id", "merchant_id", "status").Excluded()
-	if err := unpreparedTable.Insert(ctx, tx, update, r); err != nil {
-		return fmt.Errorf("record refund %s: %w", r.ID, err)
-	}
-	return nil
-}
 
 // recordStatuses sets the status of the records of the chain's pending refunds in some
 // blocks.
@@ -211,15 +225,23 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 // insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
 // without a key.
 func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
-	if r.ClaimToken != "" {
-		r.ClaimHash = invoice.HashClaimToken(r.ClaimToken)
-	}
-	row := recordRow{RefundRecord: r, listID: RefundListID(r.CreatedAt, r.ID)}
-	err := tx.Insert(ctx, recordTable.Insertion("", keyColumns...), [][]any{recordTable.Values(row, keyValues(scope, key, hash)...)})
-	if err != nil {
+	if err := insertPreparedRefunds(ctx, tx, [][]any{preparedValues(r, scope, key, hash)}); err != nil {
 		return err
 	}
 	return refreshUses(ctx, tx, r.PaymentID)
+}
+
+// preparedValues returns the row of insertPreparedRefunds of a prepared refund.
+func preparedValues(r invoice.RefundRecord, scope, key string, hash invoice.Hash) []any {
+	if r.ClaimToken != "" {
+		r.ClaimHash = invoice.HashClaimToken(r.ClaimToken)
+	}
+	return recordTable.Values(recordRow{RefundRecord: r, listID: RefundListID(r.CreatedAt, r.ID)}, keyValues(scope, key, hash)...)
+}
+
+// insertPreparedRefunds inserts rows of prepared refunds. Call RefreshItems afterwards.
+func insertPreparedRefunds(ctx context.Context, tx *db.Tx, rows [][]any) error {
+	return tx.Insert(ctx, recordTable.Insertion("", keyColumns...), rows)
 }
 
 // updatePreparedRefund writes the state and the recipient of a prepared refund.
@@ -234,9 +256,9 @@ func updatePreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord
 // RefundRecord returns the record with the id, or the record of the transfer with the id, or
 // ErrNotFound.
 func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
-	r, err := db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.id = $1", id)
+	r, err := recordWhere(ctx, q, "WHERE refund_records.id = $1", id)
 	if errors.Is(err, db.ErrNotFound) {
-		return db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.refund_id = $1", id)
+		return recordWhere(ctx, q, "WHERE refund_records.refund_id = $1", id)
 	}
 	return r, err
 }
@@ -270,9 +292,16 @@ func PreparedByTag(ctx context.Context, q db.Querier, chainKey string, tags []in
 	return preparedWith(ctx, q, chainKey, "refund_records.tag", textsOf(tags))
 }
 
-// PreparedTo returns the pending prepared refunds of a chain to one of the recipients, the oldest first.
+// PreparedPaidBy returns the prepared refunds of a chain that one of the transfers pays.
+func PreparedPaidBy(ctx context.Context, q db.Querier, chainKey string, refundIDs []string) ([]invoice.RefundRecord, error) {
+	return preparedWith(ctx, q, chainKey, "refund_records.tag IS NOT NULL AND refund_records.refund_id", refundIDs)
+}
+
+// PreparedTo returns the pending prepared refunds of a chain to one of the recipients that no transfer on the chain pays,
+// the oldest first.
 func PreparedTo(ctx context.Context, q db.Querier, chainKey string, recipients []invoice.Address) ([]invoice.RefundRecord, error) {
-	const condition = "refund_records.tag IS NOT NULL AND refund_records.status = 'pending' AND refund_records.recipient"
+	const condition = "refund_records.tag IS NOT NULL AND refund_records.status = 'pending'" +
+		" AND (refund_records.refund_id IS NULL OR refunds.status = 'orphaned') AND refund_records.recipient"
 	return preparedWith(ctx, q, chainKey, condition, textsOf(recipients))
 }
 
@@ -304,23 +333,6 @@ func WhichRecorded(ctx context.Context, q db.Querier, ids []string) (map[string]
 	return recorded, err
 }
 
-// HasPaidManyInvoices reports whether a payment's account has paid at least n invoices at the
-// settlement address or its deposit addresses, among up to pairLimit of its payments of each kind.
-func HasPaidManyInvoices(ctx context.Context, q db.Querier, p invoice.Payment, n int) (bool, error) {
-	var ids []string
-	for _, receiver := range receiversClause {
-		some, err := db.QueryAll(ctx, q, db.ScanID,
-			"SELECT invoice_id FROM payments WHERE from_address = $1 AND "+receiver+" = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4",
-			p.From.String(), p.RefundedFrom().String(), p.ChainKey, pairLimit)
-		if err != nil {
-			return false, err
-		}
-		ids = append(ids, some...)
-	}
-	slices.Sort(ids)
-	return len(slices.Compact(ids)) >= n, nil
-}
-
 // RefundFilter selects records. Empty fields match all.
 type RefundFilter struct {
 	MerchantID string
@@ -343,7 +355,7 @@ func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.Re
 	w.Equal("refund_records.chain_key", f.ChainKey)
 	w.Equal("refund_records.tx_hash", f.TxHash)
 	w.Below("refund_records.list_id", f.Before)
-	return db.QueryAll(ctx, q, scanRecord, selectRecords+w.Text()+" ORDER BY refund_records.list_id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+	return recordsWhere(ctx, q, w.Text()+" ORDER BY refund_records.list_id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time and have

@@ -226,25 +226,20 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice that no submission awaits
-// any more. The refunded amount counts again once the patience is over by the schedule's clock.
-func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
+// TestWithdrawnDroppedRefund withdraws the submission of a refund of an open invoice that a reorg dropped, because its
+// transaction failed. The refunded amount counts again at once.
+func TestWithdrawnDroppedRefund(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
-		schedule := w.scheduled()
 		inv := w.create()
 		w.confirmed(w.payFor(inv, 400_000))
 		back := w.back(invoice.NewAmount(400_000))
 		w.mine(w.head().Time.Unix()+1, back)
 		w.reorg(1)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
 		record, _ := w.storedRefund(back)
 		all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 		w.must(err)
 		w.must(w.WithdrawSubmission(w.as("juan"), ledger.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true}))
-		w.seconds.Add(3 * 3600)
-		w.must(w.ExpireRefunds(t.Context()))
-		w.wantDue(inv.ID, invoice.Open, 1_000_000)
-		schedule.Add(int64(invoice.SubmissionPatience/time.Second) + 1)
-		w.must(w.ExpireRefunds(t.Context()))
 		w.wantDue(inv.ID, invoice.Open, 600_000)
 	})
 }
@@ -358,7 +353,7 @@ func savePrepared(t *testing.T, s *db.DB) (prepared invoice.RefundRecord, observ
 		if err := ledger.InsertPreparedRefund(ctx, tx, prepared, "m", "key", invoice.Hash{5}); err != nil {
 			return err
 		}
-		return ledger.SaveRefund(ctx, tx, observed)
+		return ledger.SaveRefunds(ctx, tx, observed)
 	})
 	return prepared, observed
 }
@@ -387,7 +382,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		// The transfer is linked to the prepared refund, unlinked and linked again.
 		for _, id := range []string{prepared.ID, "", prepared.ID} {
 			observed.PreparedID = id
-			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, observed) })
+			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefunds(ctx, tx, observed) })
 			list, err := ledger.NewReader(s).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: prepared.PaymentID, Limit: 9})
 			rowtest.Must(t, err)
 			transfers, err := ledger.RefundsByID(t.Context(), s, []string{observed.ID})

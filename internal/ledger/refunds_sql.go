@@ -30,21 +30,18 @@ func SelectRefundsBy(index string) string {
 // ScanRefund scans a row of SelectRefundsBy.
 func ScanRefund(row db.Scanner) (invoice.Refund, error) { return refundTable.Scan(row) }
 
-// SaveRefund inserts a refund or updates an existing one, and its record in the list of refunds. It
-// does not store the invoice, because that is the payment's.
-func SaveRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	if err := markRefundStale(ctx, tx, r); err != nil {
+// SaveRefunds inserts refunds or updates existing ones, and their records in the list of refunds. The refunds must be
+// distinct. It does not store their invoices, which their payments have. Call SaveRefundedSums before, and RefreshItems
+// afterwards.
+func SaveRefunds(ctx context.Context, tx *db.Tx, refunds ...invoice.Refund) error {
+	if err := markRefundsChanged(ctx, tx, refunds); err != nil {
 		return err
 	}
 	update := "ON CONFLICT (id) DO UPDATE SET " + refundTable.Without(append(transferKey, "observed_at")...).Excluded()
-	err := refundTable.Insert(ctx, tx, update, r)
-	if err != nil {
-		return fmt.Errorf("save refund %s: %w", r.ID, err)
+	if err := refundTable.Insert(ctx, tx, update, refunds...); err != nil {
+		return fmt.Errorf("save refunds: %w", err)
 	}
-	if err := recordRefund(ctx, tx, r); err != nil || r.Attributed() {
-		return err
-	}
-	return RefreshItems(ctx, tx, r.PaymentID)
+	return recordRefunds(ctx, tx, refunds)
 }
 
 // RefundsByID returns the refunds with the ids, in no order. It skips unknown ids.
@@ -75,28 +72,4 @@ func PendingRefunds(ctx context.Context, q db.Querier, chainKey string, from, to
 	return db.QueryAll(ctx, q, ScanRefund, selectRefunds+`WHERE refunds.chain_key = $1
 		AND refunds.block_number BETWEEN $2 AND $3 AND refunds.status = 'pending'
 		ORDER BY refunds.block_number, refunds.log_index`, chainKey, int64(from), int64(to))
-}
-
-// AmountsRefunded returns the confirmed refunds of payments added up, by
-// payment id. Payments without a confirmed refund are left out.
-func (q Reader) AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error) {
-	return sumRefunds(ctx, q, paymentIDs, func(s invoice.PaymentStatus) bool { return s == invoice.Confirmed })
-}
-
-// amountsSentBack returns the sums of the refunds of payments that are in blocks, final or not, by
-// payment id.
-func amountsSentBack(ctx context.Context, q db.Querier, paymentIDs []string) (map[string]invoice.Amount, error) {
-	return sumRefunds(ctx, q, paymentIDs, func(s invoice.PaymentStatus) bool { return s != invoice.Orphaned })
-}
-
-// sumRefunds adds up the refunds of payments in the wanted states, by payment id.
-func sumRefunds(ctx context.Context, q db.Querier, paymentIDs []string, wanted func(invoice.PaymentStatus) bool) (map[string]invoice.Amount, error) {
-	refunds, err := RefundsOfPayments(ctx, q, paymentIDs)
-	sums := make(map[string]invoice.Amount)
-	for _, r := range refunds {
-		if wanted(r.Status) {
-			sums[r.PaymentID] = sums[r.PaymentID].Plus(r.Amount)
-		}
-	}
-	return sums, err
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/db"
@@ -13,24 +14,78 @@ import (
 // Payment.Returned holds this amount, and every transaction that changes refunds computes it again
 // under the chain's cursor.
 
-// returnPatience is how long a refund that a reorg dropped is expected to be mined again.
-const returnPatience = invoice.SubmissionPatience
+// markReturned marks the payments of a changed refund. recountMarked computes what was returned of them, once for each
+// block: the cost of many refunds of a payment in a block grows with their number, not with its square.
+func (ch *Changes) markReturned(was, is invoice.Refund) {
+	for _, r := range []invoice.Refund{was, is} {
+		p, ok := ch.payment(r.PaymentID)
+		if !ok || !p.Attributed() {
+			continue
+		}
+		inv := ch.invoice(p.InvoiceID)
+		marks := ch.ended
+		if inv.Status == invoice.Open {
+			marks = ch.open
+		}
+		marks[p.ID] = marks[p.ID] || r.ID == is.ID && inv.IsEarly(is)
+	}
+}
+
+// recountBelow recounts what was returned in blocks below one. A refund in that block does not undo that payments below
+// it paid an invoice, just as if each block were read separately.
+func (ch *Changes) recountBelow(block uint64) {
+	if block != ch.refundBlock {
+		ch.refundBlock = block
+		ch.recountMarked()
+		clear(ch.settled)
+	}
+}
+
+// recountMarked recounts what was returned of the marked payments.
+func (ch *Changes) recountMarked() {
+	ch.recountMarks(ch.open)
+	ch.recountMarks(ch.ended)
+}
+
+// recountMarks recounts what was returned of payments, and clears the marks. A mark is true if a refund was read after the
+// payment's invoice was paid or ended, and was mined before that.
+func (ch *Changes) recountMarks(marks map[string]bool) {
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
+		if marks[id] {
+			ch.recountEarly(id)
+		} else {
+			ch.recountReturned(id)
+		}
+	}
+	clear(marks)
+}
 
 // recountReturned computes what was returned of payments, and adds up their invoices again where it
-// has changed.
+// has changed. It does not read the refunds, so it cannot find those that were read after the invoice ended and mined before
+// that; recountEarly can.
 func (ch *Changes) recountReturned(paymentIDs ...string) {
+	ch.recount(paymentIDs, func(PaymentRow, invoice.Invoice) invoice.Amount { return invoice.Amount{} })
+}
+
+// recountEarly is recountReturned with all refunds of the payments, which it reads.
+func (ch *Changes) recountEarly(paymentIDs ...string) { ch.recount(paymentIDs, ch.refundedEarly) }
+
+func (ch *Changes) recount(paymentIDs []string, early func(PaymentRow, invoice.Invoice) invoice.Amount) {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(paymentIDs))) {
 		p, ok := ch.payment(id)
 		if !ok || !p.Attributed() {
 			continue
 		}
 		inv := ch.invoice(p.InvoiceID)
-		ch.setReturned(p, inv.Returning(p.Payment, ch.amountReturned(id), ch.refundedEarly(p.Payment, inv)))
+		ch.setReturned(p, inv.Returning(p.Payment, ch.amountReturned(id), early(p, inv)))
 	}
 }
 
 // refundedEarly returns how much of a payment was refunded before its invoice was paid or ended.
-func (ch *Changes) refundedEarly(p invoice.Payment, inv invoice.Invoice) (sum invoice.Amount) {
+func (ch *Changes) refundedEarly(p PaymentRow, inv invoice.Invoice) (sum invoice.Amount) {
+	if inv.Status == invoice.Open {
+		return sum
+	}
 	refunds := ch.refundsOf(p.ID)
 	if !slices.ContainsFunc(refunds, inv.IsEarly) {
 		return sum
@@ -39,7 +94,7 @@ func (ch *Changes) refundedEarly(p invoice.Payment, inv invoice.Invoice) (sum in
 	if inv.Status == invoice.Paid {
 		payments = ch.paymentsOf(inv.ID)
 	}
-	return inv.RefundedEarly(p, refunds, payments)
+	return inv.RefundedEarly(p.Payment, refunds, payments)
 }
 
 // setReturned sets what was returned of a payment, if that has changed.
@@ -57,19 +112,17 @@ func (ch *Changes) setReturned(p PaymentRow, returned invoice.Amount) {
 	}
 }
 
-// amountReturned returns how much of a payment was refunded or is on its way back to the payer, as
-// invoice.AmountReturned does.
+// amountReturned returns how much of a payment was refunded or is on its way back to the payer: its refunds on the chain,
+// and what the records of its refunds reserve.
 func (ch *Changes) amountReturned(paymentID string) invoice.Amount {
-	return invoice.AmountReturned(ch.recordsOf(paymentID), ch.refundsOf(paymentID), func(r invoice.Refund) bool {
-		p, _ := ch.payment(ch.before.transferID(invoice.PrefixPayment, r.Transfer))
-		return ch.before.dropped.get(r.ID) && !(p.Attributed() && p.Status != invoice.Orphaned)
-	})
+	return ch.refundedSum(paymentID).All.Plus(invoice.ReservedOf(ch.recordsOf(paymentID)))
 }
 
 // settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the
 // refunds were read before the payments were confirmed. unfinal is how many of the chain's newest blocks are not
 // final.
 func (ch *Changes) settleInOrder(invoiceIDs []string, unfinal uint64) {
+	ch.recountMarked()
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(invoiceIDs))) {
 		inv := ch.invoice(id)
 		if inv.Status != invoice.Open {
@@ -138,40 +191,10 @@ func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, ch
 	return s.save(ctx, tx, out, ch)
 }
 
-// AmountReturned returns how much of a payment was refunded, is being refunded, or may be refunded
-// because a reorg dropped the refund.
+// AmountReturned returns how much of a payment was refunded, or is on its way back to the payer.
 func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
-	return amountReturned(ctx, s.conf.Store, paymentID, s.conf.Schedule().Add(-returnPatience))
-}
-
-// returnedBatch is the number of refunds for which one transaction computes the returned amounts.
-const returnedBatch = 500
-
-// releaseWindow is how long after returnPatience releaseDropped looks at a dropped refund.
-const releaseWindow = 24 * returnPatience
-
-// releaseDropped makes refunded amounts count again if a reorg dropped the refunds and they were not
-// mined again for returnPatience. That concerns refunds without a submission. Others count until they
-// are mined or a person withdraws them, however long that takes. It handles refunds that were dropped
-// within releaseWindow, the oldest first.
-func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
-	to := s.conf.Schedule().Add(-returnPatience)
-	after := OrphanedRefund{At: to.Add(-releaseWindow)}
-	for more := true; more; {
-		more = false // if the chain was never read
-		err := s.updateChain(ctx, chainKey, func(tx *db.Tx, out *outbox) error {
-			ids, last, err := orphanedRefundsBetween(ctx, tx, chainKey, after, to, returnedBatch)
-			after, more = last, last.ID != ""
-			if err != nil || len(ids) == 0 {
-				return err
-			}
-			return s.updateReturned(ctx, tx, out, chainKey, ids...)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	taken, _, err := takenByRefunds(ctx, s.conf.Store, paymentID)
+	return taken, err
 }
 
 // updateChain runs a transaction under the cursor of a chain. It has no effect for a chain that was

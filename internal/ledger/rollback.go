@@ -83,13 +83,13 @@ func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, n
 	if err := SaveRefundedSums(ctx, tx, ch.refundedSums); err != nil {
 		return err
 	}
-	if err := OrphanAbove(ctx, tx, chainKey, number, s.conf.Now(), s.conf.Schedule()); err != nil {
+	if err := OrphanAbove(ctx, tx, chainKey, number, s.conf.Now()); err != nil {
 		return err
 	}
 	if err := s.awaitDropped(ctx, tx, refunds); err != nil {
 		return err
 	}
-	if err := RefreshItems(ctx, tx, append(loose, changedItems(refunds)...)...); err != nil {
+	if err := RefreshItems(ctx, tx, append(loose, ch.effects.judged...)...); err != nil {
 		return err
 	}
 	if err := refreshRefundsOf(ctx, tx, dropped); err != nil {
@@ -113,6 +113,7 @@ func (ch *Changes) orphan(payments []PaymentRow, refunds []invoice.Refund, numbe
 		was := r
 		r.Status = invoice.Orphaned
 		ch.replaceRefund(was, r)
+		ch.effects.judge(r)
 	}
 	ch.recountRemainders()
 }

@@ -103,7 +103,7 @@ func TestPaymentAndRefundRoundTrip(t *testing.T) {
 		}
 		checkRefund := func(want invoice.Refund) {
 			t.Helper()
-			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, want) })
+			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefunds(ctx, tx, want) })
 			got, err := ledger.RefundsByID(t.Context(), s, []string{want.ID, "ref_9"})
 			expect.NoError(t, err)
 			expect.NoDiff(t, cmp.Diff([]invoice.Refund{want}, got, rowtest.Equal), "")

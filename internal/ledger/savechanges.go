@@ -14,10 +14,11 @@ func (s *Service) save(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes)
 	for _, write := range []func() error{
 		func() error { return SaveSweeps(ctx, tx, ch.effects.sweeps) },
 		func() error { return s.savePayments(ctx, tx, ch) },
+		func() error { return SaveRefundedSums(ctx, tx, ch.refundedSums) }, // which decide the uses below
 		func() error { return s.saveRefunds(ctx, tx, out, ch) },
 		func() error { return SetRefundInvoices(ctx, tx, ch.effects.reattributed) },
 		func() error { return setReturned(ctx, tx, ch.returned()) },
-		func() error { return SaveRefundedSums(ctx, tx, ch.refundedSums) },
+		func() error { return RefreshItems(ctx, tx, ch.effects.judged...) },
 		func() error { return refreshRefundsOf(ctx, tx, ch.effects.minedAgain) },
 		func() error { return InsertUnrecognizedTransfers(ctx, tx, ch.unrecognized()) },
 		func() error { return deferRefunds(ctx, tx, ch.effects.deferred) },
@@ -89,26 +90,21 @@ func (s *Service) savePayments(ctx context.Context, tx *db.Tx, ch *Changes) erro
 
 // saveRefunds writes the changed refunds, and what depends on them.
 func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes) error {
-	for _, r := range ch.effects.restored {
-		p, _ := ch.payment(r.PaymentID)
-		many, err := HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices)
-		if err != nil {
-			return err
-		}
-		r.ManyInvoices = many
-		if err := insertPreparedRefund(ctx, tx, r, "", "", invoice.Hash{}); err != nil {
-			return err
-		}
+	if err := s.insertRestored(ctx, tx, ch); err != nil {
+		return err
 	}
 	for _, r := range ch.effects.proofs {
 		if err := proveAddress(ctx, tx, r); err != nil {
 			return err
 		}
 	}
-	for _, id := range ch.unsavedRefunds {
-		if err := SaveRefund(ctx, tx, ch.refunds[id]); err != nil {
-			return err
-		}
+	refunds := make([]invoice.Refund, len(ch.unsavedRefunds))
+	for i, id := range ch.unsavedRefunds {
+		refunds[i] = ch.refunds[id]
+		ch.effects.judge(refunds[i])
+	}
+	if err := SaveRefunds(ctx, tx, refunds...); err != nil {
+		return err
 	}
 	for _, w := range ch.effects.waivers {
 		d := w.waiver
@@ -120,17 +116,27 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 			return err
 		}
 	}
-	for _, is := range ch.effects.withdrawn {
-		if err := updateSubmission(ctx, tx, is); err != nil {
-			return err
+	return saveSubmissions(ctx, tx, ch.effects.withdrawn...)
+}
+
+// insertRestored inserts the records of prepared refunds that were lost.
+func (s *Service) insertRestored(ctx context.Context, tx *db.Tx, ch *Changes) error {
+	many := make(map[Pair]bool)
+	rows := make([][]any, len(ch.effects.restored))
+	for i, r := range ch.effects.restored {
+		p, _ := ch.payment(r.PaymentID)
+		pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
+		if _, known := many[pair]; !known {
+			var err error
+			if many[pair], err = HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices); err != nil {
+				return err
+			}
 		}
+		r.ManyInvoices = many[pair]
+		rows[i] = preparedValues(r, "", "", invoice.Hash{})
+		ch.effects.judged = append(ch.effects.judged, r.ID)
 	}
-	if len(ch.effects.released) > 0 {
-		if err := refreshUses(ctx, tx, ch.effects.released...); err != nil {
-			return err
-		}
-	}
-	return RefreshItems(ctx, tx, ch.effects.rematched...)
+	return insertPreparedRefunds(ctx, tx, rows)
 }
 
 // unrecognized returns, during a recovery, the transfers out of settlement addresses that are no known refunds. The

@@ -10,7 +10,9 @@ import (
 // finish counts what was confirmed, and finds out which invoices were paid and what remains of the others. An invoice is
 // announced as paid before its refunds are.
 func (ch *Changes) finish() {
+	ch.recountMarked()
 	ch.recountReturned(ch.returning...)
+	ch.recountEarly(ch.effects.reattributed...)
 	ch.countConfirmed(maxBlock)
 	ch.finishPaid()
 	ch.countRefunds(ch.refunded)
@@ -77,11 +79,12 @@ func (ch *Changes) recountConfirmed() {
 }
 
 // settleBelow finds out whether an open invoice in toRecount was paid by confirmed payments below a
-// block.
+// block. That is done once for each block.
 func (ch *Changes) settleBelow(id string, block uint64) {
-	if !ch.toRecount[id] || ch.invoice(id).Status != invoice.Open {
+	if !ch.toRecount[id] || ch.settled[id] || ch.invoice(id).Status != invoice.Open {
 		return
 	}
+	ch.settled[id] = true
 	below := slices.DeleteFunc(ch.paymentsOf(id), func(p invoice.Payment) bool { return p.BlockNumber >= block })
 	if inv := ch.invoice(id).Settle(below); inv.Status != invoice.Open {
 		ch.putConfirmed(inv)

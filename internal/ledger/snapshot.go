@@ -42,12 +42,12 @@ type Snapshot struct {
 	refunds      facts[string, invoice.Refund]
 	refundsOf    facts[string, []invoice.Refund]                // by payment
 	recordsOf    facts[string, []invoice.RefundRecord]          // by payment: those that may reserve a part of it
-	refundedSums facts[string, invoice.Amount]                  // by payment
-	dropped      facts[string, bool]                            // refunds that a reorg dropped within returnPatience
+	refundedSums facts[string, RefundedSum]                     // by payment
 	submissions  facts[string, []invoice.Submission]            // by record
 	recorded     facts[string, bool]                            // ids of records that exist
 	preparedBy   facts[invoice.Hash, []invoice.RefundRecord]    // by tag
-	preparedTo   facts[invoice.Address, []invoice.RefundRecord] // pending ones by recipient
+	preparedTo   facts[invoice.Address, []invoice.RefundRecord] // pending ones that no transfer pays, by recipient
+	paidRecords  facts[string, invoice.RefundRecord]            // prepared ones, by the refund that pays them
 	paidPairs    facts[Pair, bool]
 	between      facts[Pair, []string]   // the newest payments between two accounts
 	newest       facts[string, []string] // the newest payments of invoices

@@ -68,14 +68,24 @@ func markRefundsStale(ctx context.Context, tx *db.Tx, paymentIDs []string) error
 	return insertStale(ctx, tx, refunds)
 }
 
-// markRefundStale marks the rollup of a confirmed refund, or of a stored one that is not confirmed any more. The refund is
-// not saved yet.
-func markRefundStale(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	if r.ConfirmedAt.IsZero() {
-		return tx.Send(ctx, nil, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, `+rollupStartOf("confirmed_at")+` FROM refunds
-			WHERE id = $1 AND confirmed_at IS NOT NULL ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`, r.ID)
+// markRefundsChanged marks the rollups of confirmed refunds, and of stored ones that are not confirmed any more. The
+// refunds are not saved yet.
+func markRefundsChanged(ctx context.Context, tx *db.Tx, refunds []invoice.Refund) error {
+	var confirmed, others [][]any
+	for _, r := range refunds {
+		if r.ConfirmedAt.IsZero() {
+			others = append(others, []any{r.ID})
+		} else {
+			confirmed = append(confirmed, []any{r.ID, RollupStart(r.ConfirmedAt).Unix()})
+		}
 	}
-	return insertStale(ctx, tx, [][]any{{r.ID, RollupStart(r.ConfirmedAt).Unix()}})
+	err := tx.SendFrom(ctx, []string{"refund"}, others, `INSERT INTO stale_rollups (object_id, quarter) SELECT id, `+rollupStartOf("confirmed_at")+`
+		FROM wanted JOIN refunds ON refunds.id = refund WHERE confirmed_at IS NOT NULL
+		ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter`)
+	if err != nil {
+		return err
+	}
+	return insertStale(ctx, tx, confirmed)
 }
 
 // insertStale inserts marks. It writes an existing mark again, so that TakeStaleRollups in another

@@ -16,7 +16,6 @@ type chainScope struct {
 	key     string    // of the chain
 	indexed uint64    // the newest block that was read before the transaction
 	now     time.Time // the time, in whole seconds
-	dropped time.Time // a refund that a reorg dropped after it may be mined again
 	// scheduled is the schedule's clock, in whole seconds.
 	scheduled time.Time
 	screens   bool // new payments are screened
@@ -49,7 +48,7 @@ func (c chainScope) confirmedAt(p invoice.Position) time.Time {
 func (s *Service) scope(chainKey string, cur Cursor) chainScope {
 	return chainScope{
 		key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread,
-		now: s.seconds(), scheduled: s.scheduled(), screens: s.conf.Screens, dropped: s.conf.Schedule().Add(-returnPatience), recovery: s.conf.Recovery,
+		now: s.seconds(), scheduled: s.scheduled(), screens: s.conf.Screens, recovery: s.conf.Recovery,
 	}
 }
 

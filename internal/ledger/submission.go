@@ -114,7 +114,7 @@ func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID,
 		}
 		is.Scheduled = s.scheduled()
 		c.audit(access.ActionRefundSubmit, auditSubmission(was), auditSubmission(is))
-		return updateSubmission(ctx, c.tx, is)
+		return saveSubmissions(ctx, c.tx, is)
 	})
 	return is, err
 }
@@ -155,7 +155,7 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 		after := auditSubmission(is)
 		after.CheckedInWallet = req.CheckedInWallet
 		c.audit(access.ActionRefundWithdraw, auditSubmission(was), after)
-		return updateSubmission(ctx, c.tx, is)
+		return saveSubmissions(ctx, c.tx, is)
 	})
 	return is, err
 }
@@ -171,7 +171,7 @@ func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, me
 			return err
 		}
 		is.Scheduled = s.scheduled()
-		return updateSubmission(ctx, c.tx, is)
+		return saveSubmissions(ctx, c.tx, is)
 	})
 }
 
@@ -190,33 +190,33 @@ const byReorg = "a transaction that left the chain"
 // transactions may be mined again. A submission in force takes the seen transaction, keeps the hash that the wallet
 // answered, and starts again.
 func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice.Refund) error {
-	for _, r := range dropped {
-		id := cmp.Or(r.PreparedID, r.ID)
-		all, err := NewReader(tx).Submissions(ctx, id)
-		if err != nil {
-			return err
-		}
+	records := make([]string, len(dropped))
+	for i, r := range dropped {
+		records[i] = cmp.Or(r.PreparedID, r.ID)
+	}
+	stored, err := NewReader(tx).Submissions(ctx, records...)
+	if err != nil {
+		return err
+	}
+	byRecord := grouped(stored, func(s invoice.Submission) string { return s.RefundID })
+	awaited := make([]invoice.Submission, len(dropped))
+	for i, r := range dropped {
+		all := byRecord[records[i]]
 		is, ok := invoice.InForceOf(all)
 		if !ok && len(all) >= invoice.MaxSubmissions {
 			is, ok = all[0], true
 		}
-		if ok {
-			if is.TxHash != r.TxHash {
-				is.SignedHash = is.Signed()
-			}
-			is.TxHash, is.StartedAt, is.Scheduled = r.TxHash, s.seconds(), s.scheduled()
-			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
-			err = updateSubmission(ctx, tx, is)
-		} else {
-			err = insertSubmission(ctx, tx, invoice.Submission{
-				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: r.TxHash,
-			}, "", "", invoice.Hash{})
+		switch {
+		case !ok:
+			is = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: records[i], By: byReorg}
+		case is.TxHash != r.TxHash:
+			is.SignedHash = is.Signed()
 		}
-		if err != nil {
-			return err
-		}
+		is.TxHash, is.StartedAt, is.Scheduled = r.TxHash, s.seconds(), s.scheduled()
+		is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
+		awaited[i] = is
 	}
-	return nil
+	return saveSubmissions(ctx, tx, awaited...)
 }
 
 // endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and is no
@@ -234,8 +234,8 @@ func (ch *Changes) endAwait(e *entry) {
 	is.WithdrawnBy, is.WithdrawnAt = "the block that holds it as no refund", ch.chain.now
 	ch.withdrawn[record] = true
 	ch.effects.withdrawn = append(ch.effects.withdrawn, is)
-	ch.effects.released = append(ch.effects.released, r.PaymentID)
-	ch.recountReturned(r.PaymentID)
+	ch.effects.judged = append(ch.effects.judged, r.PaymentID)
+	ch.markReturned(invoice.Refund{}, r)
 }
 
 // find returns the submission with an id, or db.ErrNotFound.

@@ -35,10 +35,11 @@ func hashInForce(ctx context.Context, q db.Querier, refundID, scope, key string)
 		"SELECT request_hash FROM refund_submissions WHERE refund_id = $1 AND withdrawn_at IS NULL AND idem_scope = $2 AND idem_key = $3", refundID, scope, key)
 }
 
-// updateSubmission writes the start and the transaction of a submission, and whether it was withdrawn.
-func updateSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission) error {
-	_, err := submissionTable.Without("id", "refund_id", "key_id", "submitted_by").Update(ctx, tx, s, "id = $1", s.ID)
-	return err
+// saveSubmissions inserts submissions without Idempotency-Keys, or writes the start and the transaction of stored ones, and
+// whether they were withdrawn.
+func saveSubmissions(ctx context.Context, tx *db.Tx, submissions ...invoice.Submission) error {
+	update := "ON CONFLICT (id) DO UPDATE SET " + submissionTable.Without("id", "refund_id", "key_id", "submitted_by").Excluded()
+	return submissionTable.Insert(ctx, tx, update, submissions...)
 }
 
 // Submissions returns the submissions of refunds, newest first. Each refund has at most

@@ -57,17 +57,20 @@ func (m *machine) checkSums(r *rapid.T) {
 
 // checkPaidBack compares the refunded sum of each payment with its refunds.
 func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
-	want := make(map[string]invoice.Amount)
+	want := make(map[string]ledger.RefundedSum)
 	var ids []string
 	for _, refund := range refunds {
 		if _, ok := want[refund.PaymentID]; !ok {
 			ids = append(ids, refund.PaymentID)
 		}
-		n := refund.Amount
-		if refund.Status == invoice.Orphaned {
-			n = invoice.Amount{}
+		sum := want[refund.PaymentID]
+		if refund.Status != invoice.Orphaned {
+			sum.All = sum.All.Plus(refund.Amount)
 		}
-		want[refund.PaymentID] = want[refund.PaymentID].Plus(n)
+		if refund.Status == invoice.Confirmed {
+			sum.Final = sum.Final.Plus(refund.Amount)
+		}
+		want[refund.PaymentID] = sum
 	}
 	got, err := ledger.RefundedSums(m.t.Context(), m.db.store, ids)
 	m.must(err)

@@ -135,7 +135,7 @@ func (b *books) refund(at time.Time, i int, amount uint64) {
 	n := len(b.payments) + len(b.refunds)
 	r := invoice.Refund{ID: fmt.Sprintf("ref_%d", n), PaymentID: b.payments[i].ID, Status: invoice.Confirmed, ObservedAt: at, ConfirmedAt: at, Transfer: transfer(n, b.payments[i].ChainKey, amount)}
 	b.refunds = append(b.refunds, r)
-	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, r) })
+	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefunds(ctx, tx, r) })
 }
 
 // orphan makes a refund one that is not confirmed any more, because its transfer is a payment.
@@ -143,7 +143,7 @@ func (b *books) orphan(i int) {
 	b.Helper()
 	r := &b.refunds[i]
 	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
-	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, *r) })
+	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefunds(ctx, tx, *r) })
 }
 
 // sums adds up a request without rollups.
@@ -448,7 +448,7 @@ func TestRefundOfAHeldPayment(t *testing.T) {
 			p := b.pending(begin.Add(30*time.Hour), "acme", "base", 5)
 			b.refund(begin.Add(20*time.Hour), 0, 5)
 			b.write(func(ctx context.Context, tx *db.Tx) error {
-				return ledger.SaveRefundedSums(ctx, tx, map[string]invoice.Amount{p.ID: p.Amount})
+				return ledger.SaveRefundedSums(ctx, tx, map[string]ledger.RefundedSum{p.ID: {All: p.Amount, Final: p.Amount}})
 			})
 			for range 2 {
 				lines, err := report.Days(t.Context(), report.NewReader(s), r)

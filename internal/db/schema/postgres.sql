@@ -841,6 +841,9 @@ CREATE TABLE payments (
     -- sum of its refunds that are not orphaned
     amount_refunded  TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(amount_refunded, '0123456789') = '' AND length(amount_refunded) >= 1),
+    -- the part of amount_refunded in confirmed refunds
+    refunded_final   TEXT COLLATE "C" NOT NULL DEFAULT '0'
+        CHECK (trim(refunded_final, '0123456789') = '' AND length(refunded_final) >= 1),
     -- events.seq of the newest event when it was first seen
     seen_after       BIGINT NOT NULL DEFAULT 0 CHECK (seen_after >= 0),
     -- when a reorg last orphaned it; null without one
@@ -1065,15 +1068,12 @@ CREATE TABLE refunds (
     observed_at      BIGINT NOT NULL,
     -- when it became final; null unless it is confirmed
     confirmed_at     BIGINT,
-    -- when a reorg last orphaned it; null without one
-    orphaned_at      BIGINT,
     UNIQUE (chain_key, tx_hash, ordinal),
     CHECK ((status = 'confirmed') = (confirmed_at IS NOT NULL))
 );
 CREATE INDEX refunds_unfinal ON refunds (chain_key, block_number) WHERE status = 'pending';
 CREATE INDEX refunds_by_payment ON refunds (payment_id);
 CREATE INDEX refunds_by_confirmation ON refunds (confirmed_at, id) WHERE confirmed_at IS NOT NULL;
-CREATE INDEX refunds_orphaned ON refunds (orphaned_at) WHERE status = 'orphaned';
 
 -- Transfers out of settlement addresses above blocks that were never read, which may hold the payments that they
 -- refund. They are decided in the order of the chain.

@@ -252,7 +252,7 @@ func Fill(t *testing.T, s *db.DB) {
 			return err
 		}
 		refund := invoice.Refund{Transfer: paid.Transfer, ID: "ref_1", PaymentID: paid.ID, InvoiceID: "inv_1", MerchantID: "m", Status: invoice.Pending}
-		if err := ledger.SaveRefund(ctx, tx, refund); err != nil {
+		if err := ledger.SaveRefunds(ctx, tx, refund); err != nil {
 			return err
 		}
 		event := webhooks.Event{ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}"), DeliveryID: "dlv_1"}
