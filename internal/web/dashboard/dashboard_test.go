@@ -274,6 +274,20 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
+// TestFailing writes since when an endpoint fails, which is not since when deliveries to it are paused.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 11, 30, 18, 45, 0, 0, time.UTC).Unix()
+	for health, want := range map[apitypes.WebhookHealth]string{"failing": " since ", "paused": " · failing since "} {
+		var shown strings.Builder
+		endpoint := apitypes.Webhook{Health: health, FailingSince: since}
+		expect.OK(t, templatesIn(texts().Named("en"), time.UTC).ExecuteTemplate(&shown, "failing", endpoint))
+		if text := shown.String(); !strings.HasPrefix(text, want) || !strings.Contains(text, "18:45") {
+			t.Errorf("%s: %s, want %s30 Nov 2026, 18:45 UTC", health, text, want)
+		}
+	}
+}
+
 // TestShort leaves out the middle of hashes and the end of ids.
 func TestShort(t *testing.T) {
 	t.Parallel()
