@@ -6,6 +6,7 @@ const themes = { light: {
   ground: "#19201d", side: "#0f1412", ink: "#e9ece8", faint: "#a5b0aa", rule: "#35403b", accent: "#74d4b4",
   code: "#f3cb86", codeGround: "#212a26", panel: "#0f1412", bad: "#ff9a8f",
 } };
+const bar = document.querySelector(".bar");
 const preference = matchMedia("(prefers-color-scheme: dark)");
 
 function render() {
@@ -17,6 +18,7 @@ function render() {
     hideHostname: true,
     nativeScrollbars: true,
     schemasExpansionLevel: 1,
+    scrollYOffset: () => getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0,
     theme: {
       colors: {
         primary: { main: c.accent, light: c.accent },
