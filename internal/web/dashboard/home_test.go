@@ -38,7 +38,7 @@ func TestHome(t *testing.T) {
 	w.payment("4700000")
 	acme := w.person("acme", access.Read)
 	acme.get("/dashboard").want(t, http.StatusOK, "Needs a decision", "No invoice 1", "Settled today", "9.80", "Yesterday: –", "USDC received by day", "1 invoice · house", "No event has failed.",
-		"house Behind: ")
+		"house Behind: ", "Expired invoices")
 	w.person("globex", access.Read).get("/dashboard").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
 	w.operator.get("/dashboard").want(t, http.StatusOK, "9.80", "2 invoices · house")
 	w.operator.get("/dashboard?merchantId=globex").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
