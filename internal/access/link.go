@@ -70,26 +70,31 @@ func newLink(ctx context.Context, tx *db.Tx, random io.Reader, holder Principal,
 	return link, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{MerchantID: holder.MerchantID, Action: ActionSignInLink, Object: holder.KeyID}))
 }
 
-// OpenLink begins a session of the person of a link, which cannot be used again. Errors are ErrLink,
-// Admit's error and internal errors.
-func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
+// HolderOfLink returns whom a link signs in. Errors are ErrLink, Admit's error and internal errors.
+func (m *SessionManager) HolderOfLink(ctx context.Context, linkToken string) (Principal, error) {
 	if !isToken(linkToken, PrefixLinkToken) {
-		return "", ErrLink
+		return Principal{}, ErrLink
 	}
 	link, err := admitted(ctx, m, sessionHash(linkToken), func() (SignInLink, error) {
 		return findSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
 	})
-	if errors.Is(err, db.ErrNotFound) {
-		return "", ErrLink
-	}
-	if err != nil {
-		return "", err
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		return Principal{}, ErrLink
+	case err != nil:
+		return Principal{}, err
 	}
 	p, err := m.principalOf(ctx, link.KeyID, link.ParentKeys)
-	switch {
-	case isEnd(err):
-		return "", ErrLink
-	case err != nil:
+	if isEnd(err) {
+		return Principal{}, ErrLink
+	}
+	return p, err
+}
+
+// OpenLink begins a session of the person of a link, which cannot be used again. Errors are those of HolderOfLink.
+func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
+	p, err := m.HolderOfLink(ctx, linkToken)
+	if err != nil {
 		return "", err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {

@@ -201,9 +201,11 @@ func TestSignInByMail(t *testing.T) {
 	}
 	link := mails.page(t, "ada@example.com", "Sign in to office.example")
 	again := w.guest()
+	again.get(link).want(t, http.StatusOK, "This link signs you in once. Ada · acme")
 	again.enter(link).want(t, http.StatusOK, "Invoices", "Ada")
 	w.operator.get("/dashboard/operator/audit?action=session.link").want(t, http.StatusOK, "127.0.0.1")
 	w.guest().post("/dashboard/sign-in", url.Values{"link": {strings.TrimPrefix(strings.Split(link, "&")[0], "/dashboard/sign-in?link=")}}).want(t, http.StatusUnauthorized, "was used before")
+	w.guest().get(link).want(t, http.StatusUnauthorized, "was used before", "Send me a link")
 
 	w.forward(dashboard.MailWindow)
 	w.forgetConfirmations()

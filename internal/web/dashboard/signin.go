@@ -33,13 +33,14 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 
 // signInForm is the page on which a person signs in, or proves to hold the key.
 type signInForm struct {
-	Next    string // page to go to afterwards
-	Link    string // token of a link that signs in, or empty
-	Open    bool   // the person may sign in without a key
-	Mail    bool   // the service can send a link
-	Sent    bool   // it has sent one, if a person has the address
-	Passkey bool   // a passkey can be used
-	Error   string // id of a text, or empty
+	Next    string           // page to go to afterwards
+	Link    string           // token of a link that signs in, or empty
+	Holder  access.Principal // whom the link signs in
+	Open    bool             // the person may sign in without a key
+	Mail    bool             // the service can send a link
+	Sent    bool             // it has sent one, if a person has the address
+	Passkey bool             // a passkey can be used
+	Error   string           // id of a text, or empty
 
 	Provider     string // name of a provider that signs in, or empty
 	ProviderPage string // address at which that begins, of the host to which the provider leads back
@@ -65,6 +66,12 @@ func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request) error {
 	form := d.signInForm(r)
 	if form.Link = r.FormValue("link"); form.Link != "" {
 		hideToken(w)
+		var err error
+		if form.Holder, err = d.cfg.Sessions.HolderOfLink(r.Context(), form.Link); errors.Is(err, access.ErrLink) {
+			return d.refuseSignIn(w, r, http.StatusUnauthorized, refusal(err))
+		} else if err != nil {
+			return err
+		}
 	}
 	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", form)
 }
