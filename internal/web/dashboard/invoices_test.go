@@ -80,6 +80,10 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%d invoices have the reference, want 2", len(rows))
 	}
 	maria.get("/dashboard/search?q=nothing").want(t, http.StatusOK, "Nothing was found")
+	maria.get("/dashboard/search?q=0x1234567").want(t, http.StatusOK, "Nothing was found. Enter at least 10 characters")
+	if page := maria.get("/dashboard/search?q=0x12345678").want(t, http.StatusOK, "Nothing was found"); strings.Contains(page.words(), "at least 10") {
+		t.Error("a search for 10 characters asks for more")
+	}
 	maria.get("/dashboard/search").want(t, http.StatusOK)
 	w.person("globex", access.Admin).get("/dashboard/search?q=twin").want(t, http.StatusOK, "Nothing was found")
 	if got := maria.get("/dashboard/invoices?q=basket+7"); got.path != "/dashboard/invoices/"+paid.ID {

@@ -29,6 +29,10 @@ type found struct {
 	Error    string // refusal of the text by the interface, or empty
 }
 
+// Short reports whether the text is too short a beginning of a hash or an address for the interface to find it. It is for
+// templates.
+func (f found) Short() bool { return strings.HasPrefix(f.Text, "0x") && len(f.Text) < 10 }
+
 // search finds the objects that a text names: invoices and payments by anything that their lists' q takes and by their
 // amount, and a refund by its id. It leads to the page of a single result.
 func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
