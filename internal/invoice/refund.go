@@ -1,7 +1,7 @@
 package invoice
 
 import (
-	"iter"
+	"cmp"
 	"math"
 )
 
@@ -13,40 +13,44 @@ type RefundMatch struct {
 	PreparedID string
 }
 
-// AttributeRefund returns the payment that a transfer out of a settlement address refunds; ok is false if no payment
-// fits. remaining returns how much of a payment is not refunded yet. tag is the id of the sender's invoice that the
-// transaction's calldata names, or empty. A payment fits if it was mined before the transfer, and the transfer goes
-// from the payment's settlement address to its payer, in its token, and does not exceed the remainder. If an invoice is
-// named, the payment must belong to it; otherwise an unattributed payment can be refunded as well.
-//
-// Payments with a remainder equal to the transfer come first, then attributed ones. Among equals the newest on the
-// chain wins. A refund that fits several payments is attributed, unlike a payment, because it changes no invoice's
-// status.
-func AttributeRefund(t Transfer, payments iter.Seq[Payment], remaining func(Payment) Amount, tag string) (m RefundMatch, ok bool) {
-	best := 0
-	for p := range payments {
-		if !p.reversedBy(t) || tag != "" && p.InvoiceID != tag {
-			continue
-		}
-		left, rank := remaining(p), 0
-		switch {
-		case left.Less(t.Amount):
-			continue
-		case left == t.Amount:
-			rank = 2
-		case p.Attributed():
-			rank = 1
-		}
-		if !ok || rank > best || rank == best && m.Payment.Before(p.Position) {
-			m, best, ok = RefundMatch{Payment: p, Exact: tag != "" || left == t.Amount}, rank, true
-		}
-	}
-	return m, ok
+// Refundable is a payment, and how much of it is not refunded yet.
+type Refundable struct {
+	*Payment
+	Left Amount
 }
 
-// reversedBy reports whether a later transfer goes from the payment's settlement
-// address to its payer in its token.
-func (p Payment) reversedBy(t Transfer) bool {
+// AttributeRefund returns the payment that a transfer out of a settlement address refunds; ok is false if no payment
+// fits. The payments are in descending order of their positions. tag is the id of the sender's invoice that the
+// transaction's calldata names, or empty. A payment fits if it was mined before the transfer, and the transfer goes
+// from the payment's settlement address to its payer, in its token, and does not exceed what is left. If an invoice is
+// named, the payment must belong to it; otherwise an unattributed payment can be refunded as well.
+//
+// Payments of which the transfer's amount is left come first, then attributed ones. Among equals the newest on the
+// chain wins. A refund that fits several payments is attributed, unlike a payment, because it changes no invoice's
+// status.
+func AttributeRefund(t Transfer, payments []Refundable, tag string) (m RefundMatch, ok bool) {
+	var attributed, other *Payment // the newest of which more is left
+	for _, p := range payments {
+		whole := p.Left == t.Amount
+		switch {
+		case p.Left.Less(t.Amount), !whole && attributed != nil, !whole && other != nil && !p.Attributed():
+		case tag != "" && p.InvoiceID != tag, !reverses(&t, p.Payment):
+		case whole:
+			return RefundMatch{Payment: *p.Payment, Exact: true}, true
+		case p.Attributed():
+			attributed = p.Payment
+		default:
+			other = p.Payment
+		}
+	}
+	if attributed = cmp.Or(attributed, other); attributed == nil {
+		return m, false
+	}
+	return RefundMatch{Payment: *attributed, Exact: tag != ""}, true
+}
+
+// reverses reports whether a transfer goes from a payment's settlement address to its payer in its token, and is later.
+func reverses(t *Transfer, p *Payment) bool {
 	return p.Status != Orphaned && p.Before(t.Position) && p.ChainKey == t.ChainKey && p.Token == t.Token &&
 		p.RefundedFrom() == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }

@@ -75,9 +75,12 @@ func TestAttributeRefund(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := invoice.AttributeRefund(test.refund, slices.Values(test.payments),
-				func(p invoice.Payment) invoice.Amount { return p.Amount.Minus(invoice.NewAmount(test.returned[p.ID])) },
-				test.tagged)
+			var candidates []invoice.Refundable
+			for _, p := range test.payments {
+				candidates = append(candidates, invoice.Refundable{Payment: &p, Left: p.Amount.Minus(invoice.NewAmount(test.returned[p.ID]))})
+			}
+			slices.SortFunc(candidates, func(a, b invoice.Refundable) int { return b.Compare(a.Position) })
+			got, ok := invoice.AttributeRefund(test.refund, candidates, test.tagged)
 			if ok != (test.want != "") || got.Payment.ID != test.want || got.Exact != test.exact {
 				t.Errorf("pays back %q (exactly: %t), %t, want %q (exactly: %t)", got.Payment.ID, got.Exact, ok, test.want, test.exact)
 			}

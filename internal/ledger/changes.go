@@ -21,7 +21,7 @@ type Changes struct {
 	ofPair     map[Pair][]string          // ids of these payments, by the accounts between which they were made
 	unsaved    []string                   // ids of the payments to be written
 	isUnsaved  map[string]bool            // ids of these and of unsavedRefunds
-	refundable map[Pair]paymentSet        // payments that can be refunded, by the accounts between which they were made
+	refundable map[Pair]refundable        // payments, by the accounts between which they were made
 	undecided  map[string]bool            // whether payments are undecided, where that may have changed
 	receivers  map[invoice.Address]ReceiverState
 	lostPast   blockRange // of a lost past whose undecided payments are attributed now
@@ -56,7 +56,7 @@ func newChanges(before *Snapshot) *Changes {
 		chain: before.scope, before: before, tagged: make(map[invoice.Hash][]invoice.Transfer),
 		payments:  make(map[string]PaymentRow),
 		ofInvoice: make(map[string]map[string]bool), ofPair: make(map[Pair][]string),
-		refundable: make(map[Pair]paymentSet),
+		refundable: make(map[Pair]refundable),
 		isUnsaved:  make(map[string]bool), undecided: make(map[string]bool),
 		receivers: make(map[invoice.Address]ReceiverState),
 		refunds:   make(map[string]invoice.Refund), refundIDs: make(map[string]map[string]bool), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
@@ -120,8 +120,9 @@ func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 	ch.keep(p)
 	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	ch.ofPair[pair] = append(ch.ofPair[pair], p.ID)
-	if set, ok := ch.refundable[pair]; ok {
-		set[p.ID] = p.Payment
+	ch.notRefundable(was)
+	if list, ok := ch.refundable[pair]; ok {
+		ch.refundable[pair] = list.with(p.Payment, ch.left(p.Payment, invoice.Refund{}))
 	}
 }
 
@@ -282,6 +283,8 @@ func (ch *Changes) replaceRefund(was, is invoice.Refund) {
 		ch.refundedSums[is.PaymentID] = ch.refundedSum(is.PaymentID).plus(is)
 	}
 	ch.setRefund(is)
+	ch.setLeft(was.PaymentID)
+	ch.setLeft(is.PaymentID)
 }
 
 // isActive reports whether a refund counts: it is not the zero Refund and not

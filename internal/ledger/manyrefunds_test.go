@@ -114,3 +114,26 @@ func TestUseAfterALateRefund(t *testing.T) {
 		expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunded, "after, the payment is")
 	})
 }
+
+// TestCostOfRefundsOfManyPayments refunds some of few or many payments between two accounts. A refund must not copy all of
+// them.
+func TestCostOfRefundsOfManyPayments(t *testing.T) {
+	d := alone(t)
+	cost := func(payments int) uint64 {
+		w := d.world(t)
+		w.create()
+		paid := make([]invoice.Transfer, payments)
+		for i := range paid {
+			paid[i] = w.pay(invoice.NewAmount(100_000))
+		}
+		w.mine(w.head().Time.Unix()+1, paid...)
+		w.final()
+		back := w.dust(ledger.PaymentRow{}, 2_000, false)
+		kB := allocated(func() { w.mine(w.head().Time.Unix()+1, back...) }) / uint64(len(back))
+		w.wantRefunded("of the newest payment", w.payment(paid[payments-1]), uint64(len(back)))
+		return kB
+	}
+	if few, many := cost(10), cost(2_000); 2*many > 3*few {
+		t.Errorf("a refund of one of 2000 payments allocates %d kB, of one of 10 %d kB", many, few)
+	}
+}

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,9 +10,6 @@ import (
 // maxTagged bounds the payments of an invoice that are candidates for a refund with calldata that
 // names the invoice.
 const maxTagged = 1000
-
-// paymentSet is the refundable payments, by id.
-type paymentSet map[string]invoice.Payment
 
 // storeOutgoing stores a transfer out of a settlement address as a refund,
 // unless it is an attributed or undecided payment. Above blocks that were never
@@ -70,7 +65,9 @@ func (ch *Changes) storeRefund(e *entry) {
 		ch.proved[e.From] = true
 		ch.effects.proofs = append(ch.effects.proofs, r)
 	}
-	delete(ch.refundable[Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
+	if p, ok := ch.payment(e.paymentID); ok {
+		ch.notRefundable(p.Payment) // a refund is not refunded
+	}
 	ch.saveRefund(was, r)
 }
 
@@ -142,21 +139,22 @@ func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
 	if m, decided := ch.matchPrepared(e); decided || ch.before.lacking {
 		return m, m.Payment.ID != ""
 	}
-	refundable := ch.refundablePayments(e)
-	payments := maps.Values(refundable)
-	tag, tagged := ch.taggedPayments(e.Transfer, refundable)
+	was, _ := ch.refund(e.refundID)
+	payments := ch.refundablePayments(e)
+	tag, tagged := ch.taggedPayments(e.Transfer, payments, was)
 	if tag != "" {
 		payments = tagged
 	} else if !ch.trusts(e) {
 		return invoice.RefundMatch{}, false
 	}
-	was, _ := ch.refund(e.refundID)
 	if ch.before.lacking {
 		return invoice.RefundMatch{}, false
 	}
-	return invoice.AttributeRefund(e.Transfer, payments, func(p invoice.Payment) invoice.Amount {
-		return p.Amount.Minus(ch.refundedWithout(p.ID, was))
-	}, tag)
+	if p, ok := ch.payment(was.PaymentID); ok && isActive(was) {
+		payments = slices.Clone(payments)
+		payments.setLeft(p.Payment, ch.left(p.Payment, was))
+	}
+	return invoice.AttributeRefund(e.Transfer, payments, tag)
 }
 
 // trusts reports whether a transfer that names no refund can be one. A transfer from a settlement
@@ -164,55 +162,6 @@ func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
 // of it. Otherwise the sender may be an exchange's account that pays for the exchange's customers.
 func (ch *Changes) trusts(e *entry) bool {
 	return e.paymentID == "" || ch.proved[e.From] || ch.before.proved.get(e.From)
-}
-
-// refundablePayments returns the newest payments that a transfer between two accounts can refund. They are collected
-// once, and then kept up to date. A payment that is a refund itself is not refunded. Only transfers between two
-// settlement addresses can be both.
-func (ch *Changes) refundablePayments(e *entry) paymentSet {
-	pair := e.refundPair()
-	if set, ok := ch.refundable[pair]; ok {
-		return set
-	}
-	set := make(paymentSet)
-	for _, id := range slices.Concat(ch.before.between.get(pair), ch.ofPair[pair]) {
-		p, ok := ch.payment(id)
-		if ok && e.paymentID != "" {
-			r, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
-			ok = !isActive(r)
-		}
-		if ok {
-			set[id] = p.Payment
-		}
-	}
-	ch.refundable[pair] = set
-	return set
-}
-
-// taggedPayments returns the invoice of the sender that the transfer's calldata
-// names, or an empty id, and payments of which some may be the invoice's: the refundable ones, or
-// else the newest stored.
-func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id string, tagged iter.Seq[invoice.Payment]) {
-	if t.Evidence.Calldata.IsZero() {
-		return "", nil
-	}
-	inv := ch.invoice(ch.before.named.get(t.Evidence.Calldata))
-	if inv.ID == "" || inv.ChainKey != t.ChainKey || inv.Merchant != t.From {
-		return "", nil
-	}
-	for _, p := range refundable {
-		if p.InvoiceID == inv.ID {
-			return inv.ID, maps.Values(refundable)
-		}
-	}
-	newest := ch.before.newest.get(inv.ID)
-	return inv.ID, func(yield func(invoice.Payment) bool) {
-		for _, id := range newest {
-			if p, ok := ch.payment(id); ok && !yield(p.Payment) {
-				return
-			}
-		}
-	}
 }
 
 // mayRefund reports whether a transfer out of a settlement address can be a refund: to an
