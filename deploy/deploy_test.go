@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/test/expect"
@@ -94,6 +95,37 @@ func TestConfigurations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRecoverJob expects the Job that recovers the database to run as the service does, with its image and secrets.
+func TestRecoverJob(t *testing.T) {
+	type pod struct {
+		SecurityContext any   `yaml:"securityContext"`
+		Volumes         []any `yaml:"volumes"`
+		Containers      []struct {
+			Image           string   `yaml:"image"`
+			Args            []string `yaml:"args"`
+			SecurityContext any      `yaml:"securityContext"`
+			VolumeMounts    []any    `yaml:"volumeMounts"`
+		} `yaml:"containers"`
+	}
+	read := func(path string) pod {
+		var object struct {
+			Spec struct {
+				Template struct {
+					Spec pod `yaml:"spec"`
+				} `yaml:"template"`
+			} `yaml:"spec"`
+		}
+		expect.OK(t, yaml.Unmarshal(expect.Must(os.ReadFile(path)), &object))
+		return object.Spec.Template.Spec
+	}
+	job, service := read("kubernetes/recover/job.yaml"), read("kubernetes/deployment.yaml")
+	if got := strings.Join(job.Containers[0].Args, " "); got != "recover --config /etc/quittance/quittance.yaml" {
+		t.Errorf("it runs %s", got)
+	}
+	job.Containers[0].Args = nil
+	expect.NoDiff(t, cmp.Diff(service, job), "the pods of the service and of the job")
 }
 
 // configuration returns the content of a configuration file, or of the file in a ConfigMap.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -28,18 +29,24 @@ var kinds = map[metav1.TypeMeta]func() any{
 	{APIVersion: "v1", Kind: "ConfigMap"}:                       func() any { return new(corev1.ConfigMap) },
 	{APIVersion: "v1", Kind: "Service"}:                         func() any { return new(corev1.Service) },
 	{APIVersion: "apps/v1", Kind: "Deployment"}:                 func() any { return new(appsv1.Deployment) },
+	{APIVersion: "batch/v1", Kind: "Job"}:                       func() any { return new(batchv1.Job) },
 	{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}:       func() any { return new(networkingv1.Ingress) },
 	{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"}: func() any { return new(networkingv1.NetworkPolicy) },
 	{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}:      func() any { return new(policyv1.PodDisruptionBudget) },
 }
 
-// lintManifests decodes every manifest of a folder, refusing unknown and duplicate fields,
+// lintManifests decodes every manifest of a folder and its folders, refusing unknown and duplicate fields,
 // and checks the pods.
 func lintManifests(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return errors.Join(err, fmt.Errorf("no manifests in %s", dir))
 	}
+	more, err := filepath.Glob(filepath.Join(dir, "*", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	files = append(files, more...)
 	var problems []error
 	for _, file := range files {
 		problems = append(problems, prefix(filepath.Base(file), lintManifest(file)))
@@ -83,22 +90,30 @@ func lintObject(document []byte) error {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		return lintDeployment(deployment)
 	}
+	if job, ok := object.(*batchv1.Job); ok {
+		return lintPod(job.Spec.Template)
+	}
+	return nil
+}
+
+// lintPod checks a pod against the restricted Pod Security Standard.
+func lintPod(pod corev1.PodTemplateSpec) error {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		return err
+	}
+	results := evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &pod.ObjectMeta, &pod.Spec)
+	if verdict := policy.AggregateCheckResults(results); !verdict.Allowed {
+		return fmt.Errorf("restricted pod security: %s", verdict.ForbiddenDetail())
+	}
 	return nil
 }
 
 // lintDeployment checks a deployment's pods against the restricted Pod Security Standard. It also
 // checks that they have probes and resource limits, are spread over nodes, and are stopped gracefully.
 func lintDeployment(d *appsv1.Deployment) error {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		return err
-	}
 	pod := d.Spec.Template
-	var problems []error
-	results := evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &pod.ObjectMeta, &pod.Spec)
-	if verdict := policy.AggregateCheckResults(results); !verdict.Allowed {
-		problems = append(problems, fmt.Errorf("restricted pod security: %s", verdict.ForbiddenDetail()))
-	}
+	problems := []error{lintPod(pod)}
 	if *d.Spec.Replicas < 2 || len(pod.Spec.TopologySpreadConstraints) == 0 {
 		problems = append(problems, errors.New("want several replicas, spread over nodes"))
 	}
