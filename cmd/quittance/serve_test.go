@@ -35,7 +35,7 @@ func configure(t *testing.T, listen, folder string) string {
 	t.Setenv("SECRET", "whsec_of_the_shop")
 	file := filepath.Join(t.TempDir(), "quittance.yaml")
 	expect.OK(t, os.WriteFile(file, fmt.Appendf(nil, `{"listen": %q, "database": "sqlite:%s/quittance.db",
-		"merchants": [{"id": "a", "webhookUrl": "http://a.example", "webhookSecretEnv": "SECRET"}],
+		"merchants": [{"id": "a", "webhookUrl": "https://a.example", "webhookSecretEnv": "SECRET"}],
 		"chains": [{"chainKey": "base", "rpc": ["http://127.0.0.1:1"]}]}`, listen, folder), 0o600))
 	return file
 }

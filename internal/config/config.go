@@ -165,12 +165,17 @@ func decode(raw []byte) (f file, err error) {
 	if len(raw) > MaxSize {
 		return file{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
 	}
-	err = yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField()).Decode(&f)
+	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField())
+	err = decoder.Decode(&f)
 	if errors.Is(err, io.EOF) {
 		return file{}, errors.New("it is empty")
 	}
 	if err != nil {
 		return file{}, explain(raw, err)
+	}
+	var more any
+	if err := decoder.Decode(&more); more != nil || err != nil && !errors.Is(err, io.EOF) {
+		return file{}, errors.New("it has a second document behind ---; write all settings into one")
 	}
 	return f, nil
 }

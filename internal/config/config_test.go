@@ -667,3 +667,39 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// TestAcceptedButWrong refuses settings that would be read otherwise than they look, or can never work.
+func TestAcceptedButWrong(t *testing.T) {
+	t.Parallel()
+	const minimal = "chains: [{chainKey: base, rpc: [https://node.example]}]\n"
+	merchant := func(url string) string {
+		return minimal + "merchants: [{id: shop, webhookUrl: \"" + url + "\", webhookSecretEnv: SHOP_SECRET}]\n"
+	}
+	hook := func(url string) string {
+		return minimal + "screening: {url: \"" + url + "\", secretEnv: SHOP_SECRET, mode: closed}\n"
+	}
+	const allow = "webhooks: {allow: [10.0.0.0/8]}\n"
+	for text, want := range map[string]string{
+		minimal:                                  "",
+		minimal + "---\n":                        "",
+		minimal + "---\nlimits: {perOwner: 1}\n": "it has a second document behind ---",
+		minimal + "limits: {perOwner: 10}\n":     "",
+		minimal + "limits: {perOwner: 010}\n":    `limits.perOwner: is "010"`,
+		minimal + "database: 'sqlite:'\n":        "database: names no file",
+		merchant("https://shop.example/"):        "",
+		merchant("http://shop.example/"):         "merchants[0].webhookUrl: is \"http://shop.example/…\"; want https://",
+		merchant("http://10.0.0.1/") + allow:     "",
+		hook("https://hook.example/"):            "",
+		hook("http://hook.example/"):             "screening.url: is \"http://hook.example/…\"; want https://",
+		hook("http://hook.example/") + allow:     "",
+	} {
+		if _, err := config.Parse([]byte(text), secrets); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	src := config.Source{Env: func(string) (string, bool) { return "whsec_c2hvcCBzaG9wIHNob3AgISE=\n", true }}
+	cfg, err := config.Parse([]byte(merchant("https://shop.example/")), src)
+	if got := cfg.Merchants["shop"].WebhookSecret; err != nil || got != "whsec_c2hvcCBzaG9wIHNob3AgISE=" {
+		t.Errorf("the secret of the environment is %q, %v", got, err)
+	}
+}

@@ -88,6 +88,10 @@ func (f file) resolve(src Source) (Config, error) {
 	for i, text := range f.Webhooks.Allow {
 		cfg.WebhookAllow = append(cfg.WebhookAllow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
 	}
+	for i, m := range f.Merchants {
+		r.plain(fmt.Sprintf("merchants[%d].webhookUrl", i), m.WebhookURL, cfg.WebhookAllow)
+	}
+	r.plain("screening.url", f.Screening.URL, cfg.WebhookAllow)
 	cfg.WebhookCA = r.certificates("webhooks.caFile", f.Webhooks.CAFile)
 	cfg.WebhookProxy = r.webhookProxy("webhooks.proxy", f.Webhooks.Proxy)
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
@@ -112,7 +116,8 @@ func (r *resolver) unique(seen map[string]bool, path, value string) {
 // number parses a whole number between least and most. It returns 0 on error.
 func (r *resolver) number(path string, text scalar, least, most uint64) uint64 {
 	n, err := strconv.ParseUint(string(text), 0, 64)
-	if err != nil || n < least || n > most {
+	isOctal := len(text) > 1 && text[0] == '0' && text[1] <= '9' // 010 would be 8
+	if err != nil || isOctal || n < least || n > most {
 		r.fail(path, "is %q; want a whole number of %d to %d", text, least, most)
 		return 0
 	}

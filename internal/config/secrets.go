@@ -29,7 +29,7 @@ func (r *resolver) secret(path, env, file string) string {
 			r.fail(path+"Env", "the environment variable %s is not set", env)
 			return ""
 		}
-		if value == "" {
+		if value = strings.TrimRight(value, "\r\n"); value == "" {
 			r.fail(path+"Env", "the environment variable %s is empty", env)
 		}
 	default:

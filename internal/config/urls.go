@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +24,13 @@ func checkURL(text string, schemes ...string) error {
 		return fmt.Errorf("is %.80q; want a URL that begins with %s://", origin(text), strings.Join(schemes, ":// or "))
 	}
 	return chain.CheckURL(text)
+}
+
+// plain refuses a URL with http if no range of addresses may be reached by it.
+func (r *resolver) plain(path, text string, allow []netip.Prefix) {
+	if strings.EqualFold(scheme(text), "http") && len(allow) == 0 {
+		r.fail(path, "is %.80q; want https://, because http is used only for addresses in webhooks.allow", origin(text))
+	}
 }
 
 // insteadOfURL explains how to configure a URL that holds a secret.
@@ -92,7 +100,9 @@ func (r *resolver) database(l location) string {
 	default:
 		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
 	}
-	if name, ok := strings.CutPrefix(url, "sqlite:"); ok && name != "" {
+	if name, ok := strings.CutPrefix(url, "sqlite:"); ok && name == "" {
+		r.fail("database", "names no file; want sqlite:PATH")
+	} else if ok {
 		url = "sqlite:" + r.path(name)
 	}
 	return url
