@@ -42,7 +42,7 @@ with 2 if they could not be compared.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := openComparison(env, *live, *copied, *config)
 		if err != nil {
-			return err
+			return usageError{err}
 		}
 		found, err := c.compare(cmd.Context())
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -308,5 +309,8 @@ func TestCompare(t *testing.T) {
 				t.Errorf("as a table: %d %s", got, &out)
 			}
 		})
+	}
+	if code := run(t.Context(), environment{stdout: io.Discard, stderr: io.Discard}, []string{"compare", "--url", "http://127.0.0.1:1", "--config", "missing.yaml"}); code != 2 {
+		t.Errorf("without its configuration it ends with %d, want 2", code)
 	}
 }
