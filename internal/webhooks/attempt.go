@@ -41,12 +41,6 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		return finished{outcome: o, recorded: r.record(ctx, j, o)}
 	}
 	a := w.poster.Post(ctx, j.endpoint, Message{ID: j.ID, Event: j.EventType, Body: j.Body})
-	if a.Overran {
-		w.log.add("severed:"+j.MerchantID, func(count int) {
-			w.conf.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
-				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
-		})
-	}
 	if a.Err != nil && ctx.Err() != nil {
 		return finished{outcome: o} // this worker stopped it, which is not the endpoint's fault
 	}

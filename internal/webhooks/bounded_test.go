@@ -94,49 +94,6 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// stuckTransport is a transport that ignores the context of a request. RoundTrip returns once over is closed.
-type stuckTransport struct {
-	arrived chan struct{}
-	over    chan struct{}
-}
-
-func (d stuckTransport) RoundTrip(*http.Request) (*http.Response, error) {
-	d.arrived <- struct{}{}
-	<-d.over
-	return nil, net.ErrClosed
-}
-
-func newStuckTransport(t *testing.T) stuckTransport {
-	t.Helper()
-	d := stuckTransport{make(chan struct{}, 100), make(chan struct{})}
-	t.Cleanup(func() { close(d.over) })
-	return d
-}
-
-// TestTimeLimitOfStuckTransport checks that the time limit holds when the transport ignores contexts.
-func TestTimeLimitOfStuckTransport(t *testing.T) {
-	p := webhooks.NewPoster(webhooks.PosterConfig{Client: &http.Client{Transport: newStuckTransport(t)}, Now: time.Now, Timeout: 10 * time.Millisecond})
-	if a := p.Ping(t.Context(), webhooks.Endpoint{URL: "http://a.example/", Secret: secret}, "dlv_1", nil); a.Error != "no answer within 10ms" {
-		t.Errorf("it ended with %q", a.Error)
-	}
-}
-
-// TestStopDespiteStuckTransport checks that a worker stops within its grace period when the transport ignores contexts.
-func TestStopDespiteStuckTransport(t *testing.T) {
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-	w := newWorld(t, s, "http://127.0.0.1:1/")
-	transport := newStuckTransport(t)
-	w.Client = &http.Client{Transport: transport}
-	w.Limits = webhooks.Limits{Timeout: time.Hour, Grace: time.Millisecond}
-	w.start(t)
-	receive(t, transport.arrived, "the exchange")
-	stopped := make(chan error, 1)
-	go func() { stopped <- w.stop() }()
-	expect.NoError(t, receive(t, stopped, "the stop"))
-	leaseOne(t, s, "another", epoch, epoch.Add(time.Second)) // the lease was released
-}
-
 // wantFirstAttempts fails the test unless the deliveries succeeded at the first attempt and
 // the breakers of their endpoints recorded no failure.
 func wantFirstAttempts(t *testing.T, s *db.DB, events []webhooks.Event) {

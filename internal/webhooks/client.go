@@ -15,13 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-const (
-	// silence is how long an HTTP/2 connection may receive no data before it is pinged, and pingTimeout how long the
-	// ping may take. Without pings, events would be sent into a connection that died unnoticed.
-	silence     = 15 * time.Second
-	pingTimeout = 5 * time.Second
-)
-
 // ClientConfig configures a client.
 type ClientConfig struct {
 	Guard *Guard // required
@@ -43,9 +36,9 @@ type ClientConfig struct {
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// NewClient returns the client of all exchanges. It keeps connections open for the next event, and uses HTTP/2 if the
-// receiver does. It uses no other proxy, follows no redirect, decompresses no body, refuses another protocol, and
-// connects to no address that the guard refuses.
+// NewClient returns the client of all exchanges. It keeps connections open for the next event. It speaks only HTTP/1.1,
+// because over HTTP/2 a receiver could send status codes without a bound, more of an answer than is read, and pings. It
+// uses no other proxy, follows no redirect, decompresses no body, and connects to no address that the guard refuses.
 func NewClient(c ClientConfig) *http.Client {
 	return newClient(c, net.Dialer{Timeout: cmp.Or(c.DialTimeout, DefaultTimeout)})
 }
@@ -74,13 +67,11 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		DialContext:            bound.dialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    dialer.Timeout,
-		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // so that a compressed answer cannot exhaust the memory
 		MaxResponseHeaderBytes: MaxResponseHeader,
 		MaxIdleConns:           cmp.Or(c.Idle, 512),
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        90 * time.Second,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
 	}
 	if c.Proxy != nil {
 		e := newEgress(c.Guard, c.Proxy, toProxy, bound.dial)

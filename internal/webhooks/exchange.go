@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -78,7 +76,7 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 	text := to.redact(excerpt(begin.Bytes()), begin.Len() == MaxExcerpt)
 	a := Answer{Code: resp.StatusCode, Excerpt: clip(text, MaxExcerpt)}
 	switch {
-	case a.Code < 100 || a.Code > 999: // such as 1000 over HTTP/2
+	case a.Code < 100 || a.Code > 999:
 		a.Err, a.Code = fmt.Errorf("answered %d, which is no status", a.Code), 0
 	case a.Code < 200 || a.Code > 299:
 		a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
@@ -217,13 +215,12 @@ type Answer struct {
 	Err        error         // why the exchange failed; nil if it succeeded
 	Detail     string        // for the operator's log in place of Err, if set; it may contain addresses
 	Excerpt    string        // beginning of the answer's body
-	Overran    bool          // the exchange did not end when its time was over, and was cut off
 	Fault      Fault         // the cause of Err
 	phases     phases
 }
 
-// Post posts a signed message. The answer contains no secret of the endpoint. Post returns as soon as the time limit or
-// the context ends, whatever the peer does and net/http waits for.
+// Post posts a signed message. The answer contains no secret of the endpoint. The exchange ends with the time
+// limit or the context.
 func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
 	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.conf.SignatureNow()) })
@@ -264,9 +261,6 @@ func (a Answer) Attempt(number int, started time.Time, took time.Duration) Attem
 	return out
 }
 
-// overrun is how long an exchange may take to end after its context has ended.
-const overrun = 500 * time.Millisecond
-
 // oversleep is the excess over an exchange's limit that only occurs if this process was not running, or its clock was
 // set.
 const oversleep = 3 * time.Second
@@ -277,64 +271,14 @@ func overslept(a Answer, took, limit time.Duration) bool {
 	return a.Err != nil && a.Code == 0 && took > limit+oversleep
 }
 
-// bounded runs an exchange within the time limit. An exchange that does not end when its context ends is abandoned: its
-// connection is closed, so that its goroutine ends later, and the caller does not wait any longer.
-func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) (a Answer) {
+// bounded runs an exchange within the time limit.
+func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) Answer {
 	began := time.Now()
-	defer func() {
-		if overslept(a, time.Since(began), p.conf.Timeout) {
-			a.Fault = FaultStopped
-		}
-	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, p.conf.Timeout, errTimeout)
 	defer cancel()
-	var used lastConn
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.set})
-	ended := make(chan Answer, 1)
-	go func() { ended <- send(traced) }()
-	select {
-	case a = <-ended:
-		return a
-	case <-ctx.Done():
+	a := send(ctx)
+	if overslept(a, time.Since(began), p.conf.Timeout) {
+		a.Fault = FaultStopped
 	}
-	timer := time.NewTimer(overrun)
-	defer timer.Stop()
-	select {
-	case a = <-ended:
-		return a
-	case <-timer.C:
-		used.close()
-		return Answer{Err: p.cause(ctx, "no answer", ctx.Err()), Overran: true}
-	}
-}
-
-// lastConn is the exchange's newest connection. Once closed is set, no connection stays open; the lock guards that.
-type lastConn struct {
-	mu     sync.Mutex
-	conn   net.Conn
-	closed bool
-}
-
-func (c *lastConn) set(info httptrace.GotConnInfo) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.conn = info.Conn; c.closed {
-		sever(c.conn)
-	}
-}
-
-func (c *lastConn) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed = true; c.conn != nil {
-		sever(c.conn)
-	}
-}
-
-// sever closes a connection without TLS's closing alert, which could block on the peer.
-func sever(conn net.Conn) {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
-	_ = conn.Close() // its user gets the error
+	return a
 }

@@ -3,9 +3,9 @@ package webhooks_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +18,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/test/dbtest"
@@ -136,37 +133,6 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// oddStatus is a receiver that answers over HTTP/2 with a status that HTTP/1 cannot express. It returns its certificate.
-func oddStatus(t *testing.T, status string) (url string, certificate *x509.Certificate) {
-	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	server.EnableHTTP2 = true
-	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) {
-		frames := http2.NewFramer(conn, conn)
-		_, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface)))
-		for err == nil {
-			var f http2.Frame
-			if f, err = frames.ReadFrame(); err != nil {
-				return // the client closed the connection
-			}
-			switch f := f.(type) {
-			case *http2.SettingsFrame:
-				if !f.IsAck() {
-					err = errors.Join(frames.WriteSettings(), frames.WriteSettingsAck())
-				}
-			case *http2.HeadersFrame:
-				var block bytes.Buffer
-				err = errors.Join(hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: status}),
-					frames.WriteHeaders(http2.HeadersFrameParam{StreamID: f.StreamID, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}))
-			}
-		}
-		t.Errorf("receiver: %v", err)
-	}}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server.URL, server.Certificate()
-}
-
 // raw answers every connection with the given bytes and closes it.
 func raw(t *testing.T, answer string) string {
 	t.Helper()
@@ -203,6 +169,7 @@ func TestBrokenAnswers(t *testing.T) {
 		"closed":             {"", 0, "no answer"},
 		"no HTTP":            {"\x00\xff\r\n\r\n", 0, "no answer"},
 		"status 0":           {"HTTP/1.1 000 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 0"},
+		"status 1000":        {"HTTP/1.1 1000 none\r\nContent-Length: 0\r\n\r\n", 0, "no answer"},
 		"status 99":          {"HTTP/1.1 099 none\r\nContent-Length: 0\r\n\r\n", 0, "answered 99"},
 		"body cut off":       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 200, "the answer was cut off"},
 		"header too long":    {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*webhooks.MaxResponseHeader) + "\r\n\r\n", 0, "no answer"},
@@ -215,20 +182,6 @@ func TestBrokenAnswers(t *testing.T) {
 			if text := o.Attempt.Error; len(text) > webhooks.MaxError || strings.Contains(text, "hush") {
 				t.Errorf("an error of %d bytes: %s", len(text), text)
 			}
-		})
-	}
-	for _, status := range []string{"1000", "9223372036854775807"} {
-		t.Run("status "+status, func(t *testing.T) {
-			t.Parallel()
-			url, certificate := oddStatus(t, status)
-			s := dbtest.Open(t, dbtest.SQLite(t))
-			dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-			w := newWorld(t, s, url)
-			roots := x509.NewCertPool()
-			roots.AddCert(certificate)
-			w.Client.Transport.(chain.Transport).Base.(*http.Transport).TLSClientConfig.RootCAs = roots
-			w.start(t)
-			wantOutcome(t, w.outcome(t), webhooks.Pending, 0, "answered "+status+", which is no status")
 		})
 	}
 	if o := attemptAt(t, "://hush"); !strings.HasPrefix(o.Attempt.Error, "the webhook URL cannot be read") || strings.Contains(o.Attempt.Error, "hush") {
@@ -413,82 +366,16 @@ func (c *ticking) Now() time.Time {
 	return c.now
 }
 
-// cutConn is a client's connection that can be cut without an error at either end: reads
-// block and writes are discarded.
-type cutConn struct {
-	net.Conn
-	cut, closed chan struct{}
-	once        sync.Once
-}
-
-func (c *cutConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	select {
-	case <-c.cut:
-		<-c.closed
-		return 0, net.ErrClosed
-	default:
-		return n, err
+// TestOnlyHTTP1 has a receiver that speaks HTTP/2, too.
+func TestOnlyHTTP1(t *testing.T) {
+	r := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.WriteString(w, req.Proto) }))
+	r.EnableHTTP2 = true
+	r.StartTLS()
+	t.Cleanup(r.Close)
+	client := webhooks.NewClient(webhooks.ClientConfig{Guard: loopback, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})})
+	t.Cleanup(client.CloseIdleConnections)
+	p := webhooks.NewPoster(webhooks.PosterConfig{Client: client, Now: time.Now, Timeout: patience})
+	if a := p.Ping(t.Context(), webhooks.Endpoint{URL: r.URL, Secret: secret}, "dlv_1", nil); a.Excerpt != "HTTP/1.1" {
+		t.Errorf("posted by %q, %s; want HTTP/1.1", a.Excerpt, a.Error)
 	}
-}
-
-func (c *cutConn) Write(p []byte) (int, error) {
-	select {
-	case <-c.cut:
-		return len(p), nil
-	default:
-		return c.Conn.Write(p)
-	}
-}
-
-func (c *cutConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() { close(c.closed) })
-	return err
-}
-
-// TestDeadConnection cuts an idle HTTP/2 connection. The client must detect that and use a
-// new connection for the next request.
-func TestDeadConnection(t *testing.T) {
-	server := httptest.NewUnstartedServer(status(http.StatusOK))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	client := webhooks.NewClient(webhooks.ClientConfig{Guard: loopback, DialTimeout: patience})
-	transport := client.Transport.(chain.Transport).Base.(*http.Transport)
-	t.Cleanup(transport.CloseIdleConnections)
-	if c := transport.HTTP2; c == nil || c.SendPingTimeout <= 0 || c.PingTimeout <= 0 || c.SendPingTimeout+c.PingTimeout >= time.Minute {
-		t.Fatalf("HTTP/2 is configured as %+v; want a dead connection noticed within a minute", c)
-	}
-	transport.HTTP2.SendPingTimeout, transport.HTTP2.PingTimeout = 100*time.Millisecond, 100*time.Millisecond
-	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-	transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
-	dial := transport.DialContext
-	conns := make(chan *cutConn, 2)
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		d := &cutConn{Conn: c, cut: make(chan struct{}), closed: make(chan struct{})}
-		conns <- d
-		return d, nil
-	}
-
-	post := func() {
-		t.Helper()
-		req := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody))
-		resp, err := client.Do(req)
-		expect.OK(t, err)
-		defer resp.Body.Close() //nolint:errcheck // it was read
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != 2 {
-			t.Errorf("answered by %s, %v; want HTTP/2", resp.Proto, err)
-		}
-	}
-	post()
-	first := <-conns
-	close(first.cut)
-	<-first.closed
-	post()
-	<-conns // a new connection
 }
