@@ -167,7 +167,7 @@ func TestFaultOf(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		err   error
-		short bool // of late
+		short bool // of descriptors
 		want  Fault
 	}{
 		"no descriptor":                  {err: dial("", syscall.EMFILE), want: FaultShortage},
@@ -175,17 +175,17 @@ func TestFaultOf(t *testing.T) {
 		"no buffer":                      {err: dial("192.0.2.1:443", syscall.ENOBUFS), want: FaultShortage},
 		"no memory":                      {err: dial("192.0.2.1:443", syscall.ENOMEM), want: FaultShortage},
 		"our own bound":                  {err: fmt.Errorf("Post: %w", errNoConnection), want: FaultShortage},
-		"a lookup without descriptor":    {err: lookup("dial udp 127.0.0.53:53: socket: too many open files"), want: FaultShortage},
-		"a lookup after a shortage":      {err: lookup("no such host"), short: true, want: FaultShortage},
+		"a lookup during a shortage":     {err: lookup("dial udp 127.0.0.53:53: socket: too many open files"), short: true, want: FaultShortage},
+		"a lookup after a shortage":      {err: lookup("dial udp 127.0.0.53:53: socket: too many open files"), want: FaultTheirs},
 		"a lookup":                       {err: lookup("no such host"), want: FaultTheirs},
 		"no local port":                  {err: dial("192.0.2.1:443", syscall.EADDRNOTAVAIL), want: FaultAddress},
 		"an IPv6 address without IPv6":   {err: dial("[2001:db8::1]:443", syscall.EADDRNOTAVAIL), want: FaultTheirs},
 		"refused":                        {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), want: FaultTheirs},
-		"refused after a shortage":       {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), short: true, want: FaultTheirs},
+		"refused during a shortage":      {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), short: true, want: FaultTheirs},
 		"too slow":                       {err: context.DeadlineExceeded, want: FaultTheirs},
 		"a text that a receiver made up": {err: errors.New("too many open files"), want: FaultTheirs},
 	} {
-		expect.Equal(t, faultOf(c.err, c.short), c.want, "%s:", name)
+		expect.Equal(t, faultOf(c.err, func() bool { return c.short }), c.want, "%s:", name)
 	}
 }
 

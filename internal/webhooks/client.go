@@ -56,7 +56,7 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		}
 		roots.AppendCertsFromPEM(c.CA)
 	}
-	toProxy := dialer
+	toProxy, conf := dialer, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	dialer.ControlContext = c.Guard.control
 	dial := c.Dial
 	if dial == nil {
@@ -65,7 +65,7 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 	bound := &boundDialer{dial: c.Guard.dial(dial), limit: int64(c.Connections)}
 	transport := &http.Transport{
 		DialContext:            bound.dialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    dialer.Timeout,
 		DisableCompression:     true, // so that a compressed answer cannot exhaust the memory
 		MaxResponseHeaderBytes: MaxResponseHeader,
@@ -74,12 +74,12 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		IdleConnTimeout:        90 * time.Second,
 	}
 	if c.Proxy != nil {
-		e := newEgress(c.Guard, c.Proxy, toProxy, bound.dial)
+		e := newEgress(c.Guard, c.Proxy, toProxy, conf, bound.dial)
 		if c.lookup != nil {
 			e.lookup = c.lookup
 		}
 		bound.dial, transport.Proxy = e.dialContext, e.proxyFor
-		transport.GetProxyConnectHeader, transport.OnProxyConnectResponse = connectHeader, refusal
+		transport.OnProxyConnectResponse = refusal
 	}
 	bound.dropIdle = transport.CloseIdleConnections
 	return &http.Client{

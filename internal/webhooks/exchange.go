@@ -30,8 +30,7 @@ var errTimeout = errors.New("the exchange took too long")
 
 func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
 	trace := &trace{now: p.conf.Now}
-	way := new(route)
-	ctx = way.attach(httptrace.WithClientTrace(ctx, trace.client()))
+	ctx = httptrace.WithClientTrace(ctx, trace.client())
 	target, err := url.Parse(to.URL)
 	if err != nil {
 		return Answer{Err: errUnreadable}
@@ -46,8 +45,7 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 		return Answer{Code: http.StatusSwitchingProtocols, Err: chain.ErrSwitched, phases: trace.phases()}
 	}
 	if err != nil {
-		err = way.blame(ctx, err)
-		a := Answer{Err: p.cause(ctx, "no answer", err), Fault: p.faultOf(err)}
+		a := Answer{Err: p.cause(ctx, "no answer", err), Fault: faultOf(err, outOfDescriptors)}
 		if proxy := (*proxyError)(nil); errors.As(err, &proxy) {
 			a.Detail = proxy.detail()
 		}
@@ -82,7 +80,7 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 		a.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
 		a.Err = fmt.Errorf("answered %d%s, expected 2xx", a.Code, leadsTo(resp))
 	case err != nil:
-		a.Err, a.Fault = p.cause(ctx, "the answer was cut off", err), p.faultOf(err)
+		a.Err, a.Fault = p.cause(ctx, "the answer was cut off", err), faultOf(err, outOfDescriptors)
 	}
 	return a
 }
@@ -104,8 +102,6 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 	switch late := errors.Is(context.Cause(ctx), errTimeout); {
 	case errors.As(err, &proxy):
 		return fmt.Errorf("%s: %w", what, errProxy)
-	case late && errors.Is(err, errNotConnected):
-		return fmt.Errorf("%w within %s", errNotConnected, p.conf.Timeout)
 	case late:
 		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), p.conf.Timeout)
 	}
@@ -188,8 +184,7 @@ type PosterConfig struct {
 
 // Poster makes exchanges. It is safe for concurrent use.
 type Poster struct {
-	conf     PosterConfig
-	shortage shortage
+	conf PosterConfig
 }
 
 // NewPoster returns a Poster.

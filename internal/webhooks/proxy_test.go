@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -227,7 +226,7 @@ func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
 func TestProxyRefuses(t *testing.T) {
 	t.Parallel()
 	for status, fault := range map[int]Fault{
-		http.StatusProxyAuthRequired: FaultShortage, http.StatusTooManyRequests: FaultShortage,
+		http.StatusProxyAuthRequired: FaultShortage, http.StatusTooManyRequests: FaultTheirs,
 		http.StatusNoContent: FaultTheirs, http.StatusBadRequest: FaultTheirs, http.StatusForbidden: FaultTheirs,
 		http.StatusInternalServerError: FaultTheirs, http.StatusBadGateway: FaultTheirs, http.StatusServiceUnavailable: FaultTheirs, http.StatusGatewayTimeout: FaultTheirs,
 	} {
@@ -274,32 +273,15 @@ func TestProxyFails(t *testing.T) {
 	closed.Close()
 	private := httptest.NewTLSServer(nil)
 	t.Cleanup(private.Close)
-	readRequest := func(c net.Conn) {
-		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
-			t.Error(err)
-		}
-	}
 	reset := func(c net.Conn) { expect.NoError(t, c.(*net.TCPConn).SetLinger(0)) }
-	say := func(text string) func(net.Conn) {
-		return func(c net.Conn) {
-			readRequest(c)
-			if _, err := io.WriteString(c, text); err != nil {
-				t.Error(err)
-			}
-		}
-	}
+	hangs := rawProxy(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }) // until the service closes the connection
 	for name, proxy := range map[string]string{
 		"does not listen":                 closed.URL,
 		"has a certificate of unknown CA": private.URL,
 		"speaks no TLS":                   "https://" + newForwardProxy(t, "", http.StatusOK).Listener.Addr().String(),
-		"closes":                          "http://" + rawProxy(t, func(net.Conn) {}),
 		"closes, with TLS":                "https://" + rawProxy(t, func(net.Conn) {}),
-		"resets":                          "http://" + rawProxy(t, reset),
 		"resets, with TLS":                "https://" + rawProxy(t, reset),
-		"closes once asked":               "http://" + rawProxy(t, readRequest),
-		"resets once asked":               "http://" + rawProxy(t, func(c net.Conn) { readRequest(c); reset(c) }),
-		"closes within its answer":        "http://" + rawProxy(t, say("HTTP/1.1 200 OK\r\n")),
-		"speaks another protocol":         "http://" + rawProxy(t, say("SSH-2.0-x\r\n\r\n")),
+		"does not answer, with TLS":       "https://" + hangs,
 	} {
 		if a := throughProxy(t, proxy, nil); a.Err.Error() != textProxy || a.Fault != FaultShortage || a.Detail == "" || strings.Contains(a.Detail, "/hook") {
 			t.Errorf("a proxy that %s: %+v", name, a)
@@ -307,31 +289,35 @@ func TestProxyFails(t *testing.T) {
 	}
 }
 
-// TestProxyDoesNotAnswer has an exchange wait for a proxy until its time is over. Before CONNECT was sent, only the
-// proxy can be the reason. Afterwards the proxy may be waiting for the receiver.
-func TestProxyDoesNotAnswer(t *testing.T) {
+// TestProxyFailsOneReceiver has a proxy that fails once it is connected. It may be the proxy's way to refuse one receiver,
+// so that merchant's endpoint is at fault, and the others are not delayed.
+func TestProxyFailsOneReceiver(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		scheme, want string
-		fault        Fault
-		asked        bool
-	}{
-		"TLS":     {scheme: "https://", want: textProxy, fault: FaultShortage},
-		"CONNECT": {scheme: "http://", want: "the proxy of the service did not connect to this host within 7s", fault: FaultTheirs, asked: true},
-	} {
-		late := make(chan struct{})
-		proxy := c.scheme + rawProxy(t, func(conn net.Conn) {
-			r := bufio.NewReader(conn)
-			if c.asked {
-				if _, err := http.ReadRequest(r); err != nil {
-					t.Error(err)
-				}
+	ask := func(text string, end func(net.Conn)) string {
+		return "http://" + rawProxy(t, func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				t.Error(err)
 			}
-			close(late)
-			_, _ = io.Copy(io.Discard, r) // until the service closes the connection
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Error(err)
+			}
+			end(c)
 		})
-		if a := throughProxy(t, proxy, late); a.Err.Error() != c.want || a.Fault != c.fault {
-			t.Errorf("%s: %+v, want %q", name, a, c.want)
+	}
+	closes := func(net.Conn) {}
+	late := make(chan struct{})
+	for name, c := range map[string]struct {
+		proxy string
+		late  <-chan struct{}
+	}{
+		"closes":                   {ask("", closes), nil},
+		"resets":                   {ask("", func(c net.Conn) { expect.NoError(t, c.(*net.TCPConn).SetLinger(0)) }), nil},
+		"closes within its answer": {ask("HTTP/1.1 200 OK\r\n", closes), nil},
+		"speaks another protocol":  {ask("SSH-2.0-x\r\n\r\n", closes), nil},
+		"does not answer":          {ask("", func(c net.Conn) { close(late); _, _ = io.Copy(io.Discard, c) }), late},
+	} {
+		if a := throughProxy(t, c.proxy, c.late); a.Fault != FaultTheirs || a.Err.Error() == textProxy {
+			t.Errorf("a proxy that %s: %+v", name, a)
 		}
 	}
 }
@@ -346,32 +332,6 @@ func TestReceiverFailsBehindProxy(t *testing.T) {
 	closes := rawProxy(t, func(net.Conn) {})
 	if a := throughProxy(t, newForwardProxy(t, closes, http.StatusOK).URL, nil); a.Fault != FaultTheirs || a.Err.Error() == textProxy {
 		t.Errorf("a closed connection: %+v", a)
-	}
-}
-
-// TestRoute runs the hooks of a dial after the exchange got another connection, and has callers that stop waiting.
-func TestRoute(t *testing.T) {
-	t.Parallel()
-	way := new(route)
-	ctx := way.attach(t.Context())
-	way.phase.Store(towardsProxy)
-	httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{Reused: true})
-	expect.Success(t)(connectHeader(ctx, nil, ""))
-	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultTheirs {
-		t.Errorf("a failure of the connection in use: %v", err)
-	}
-	way.phase.Store(towardsProxy)
-	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultShortage {
-		t.Errorf("a failure on the way to the proxy: %v", err)
-	}
-	err := way.blame(ctx, &net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "proxy.internal", IsNotFound: true}})
-	if got := NewPoster(PosterConfig{}).cause(ctx, "no answer", err).Error(); got != textProxy || faultOf(err, false) != FaultShortage {
-		t.Errorf("a proxy without address: %s", got)
-	}
-	stopped, stop := context.WithCancel(ctx)
-	stop()
-	if err := way.blame(stopped, stopped.Err()); faultOf(err, false) != FaultTheirs {
-		t.Errorf("a caller that stops waiting: %v", err)
 	}
 }
 

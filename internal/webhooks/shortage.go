@@ -4,16 +4,10 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/quittance/quittance/internal/limits"
 )
-
-// distrustLookups is how long after a shortage a failed lookup does not count against an endpoint: package net reads
-// its configuration every 5 s.
-const distrustLookups = 6 * time.Second
 
 // Fault is the party at fault for an exchange's failure.
 type Fault int
@@ -31,43 +25,16 @@ const (
 	FaultShortage
 )
 
-// shortage remembers when this process last ran out of a resource.
-type shortage struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-func (s *shortage) note() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = time.Now()
-}
-
-// recent reports whether failed lookups are still ignored.
-func (s *shortage) recent() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.last) < distrustLookups
-}
-
-// faultOf returns the party at fault for an error, and records a shortage.
-func (p *Poster) faultOf(err error) Fault {
-	f := faultOf(err, p.shortage.recent())
-	if f == FaultShortage {
-		p.shortage.note()
-	}
-	return f
-}
-
-// faultOf returns the party at fault for an error. After a recent shortage failed lookups are ignored, because the
-// resolver's configuration may not have been read.
-func faultOf(err error, recent bool) Fault {
+// faultOf returns the party at fault for an error. Package net keeps only the text of a lookup's error, so short reports
+// whether this process lacks descriptors now. It remembers no earlier shortage: a name that does not exist would prolong
+// it without end.
+func faultOf(err error, short func() bool) Fault {
 	var proxy *proxyError
 	if errors.Is(err, errNoConnection) || limits.IsShortage(err) || errors.As(err, &proxy) {
 		return FaultShortage
 	}
 	var lookup *net.DNSError
-	if errors.As(err, &lookup) && (recent || limits.SaysShortage(lookup.Err) || outOfDescriptors()) {
+	if errors.As(err, &lookup) && short() {
 		return FaultShortage
 	}
 	// Without IPv6 on this machine, every IPv6 address is "not available". That counts against an endpoint without
