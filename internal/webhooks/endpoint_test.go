@@ -107,9 +107,10 @@ func states(v webhooks.View) (all []webhooks.SecretState) {
 func TestRotation(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {
 		const id = "cafe"
+		var headers []access.WebhookHeader
 		want := func(step string, url, active string, others ...string) {
 			t.Helper()
-			if diff := cmp.Diff(webhooks.Endpoint{URL: url, Secret: active, Others: others}, w.signing(t, id)); diff != "" {
+			if diff := cmp.Diff(webhooks.Endpoint{URL: url, Secret: active, Others: others, Headers: headers}, w.signing(t, id)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", step, diff)
 			}
 		}
@@ -142,6 +143,10 @@ func TestRotation(t *testing.T) {
 			t.Fatalf("stage: %q, %v", second, err)
 		}
 
+		gateway := "Bearer of-the-gateway"
+		_, _, err = w.Put(t.Context(), id, webhooks.Settings{URL: "https://cafe.example/b", Headers: []webhooks.HeaderChange{{Name: "Authorization", Value: &gateway}}})
+		expect.OK(t, err)
+		headers = []access.WebhookHeader{{Name: "Authorization", Value: gateway}}
 		w.answer = "answered 401, expected 2xx"
 		var refused *webhooks.PingError
 		if _, err := w.Promote(t.Context(), id); !errors.As(err, &refused) || refused.Answer != w.answer {
@@ -155,7 +160,7 @@ func TestRotation(t *testing.T) {
 		}
 		want("promoted", "https://cafe.example/b", second, first)
 		for _, p := range w.pings {
-			expect.NoDiff(t, cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to), "pinged")
+			expect.NoDiff(t, cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second, Headers: headers}, p.to), "pinged")
 		}
 
 		w.now = w.now.Add(webhooks.RetirementPeriod - time.Second)

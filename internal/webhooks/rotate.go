@@ -79,7 +79,11 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if err != nil {
 		return View{}, err
 	}
-	ping, err := d.ping(ctx, Endpoint{URL: row.URL, Secret: secret})
+	headers, err := d.headers(row.Headers)
+	if err != nil {
+		return View{}, err
+	}
+	ping, err := d.ping(ctx, Endpoint{URL: row.URL, Secret: secret, Headers: headers})
 	if err != nil {
 		return View{}, err
 	}
