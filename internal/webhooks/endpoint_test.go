@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/keyringtest"
@@ -162,6 +163,23 @@ func TestRotation(t *testing.T) {
 		for _, p := range w.pings {
 			expect.NoDiff(t, cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second, Headers: headers}, p.to), "pinged")
 		}
+
+		_, third, err := w.Stage(t.Context(), id)
+		expect.OK(t, err)
+		expect.Success(t)(w.Promote(t.Context(), id))
+		want("promoted again", "https://cafe.example/b", third, second, first)
+		_, fourth, err := w.Stage(t.Context(), id)
+		expect.OK(t, err)
+		var exceeded *limits.ExceededError
+		if _, err := w.Promote(t.Context(), id); !errors.As(err, &exceeded) || exceeded.RetryAfter != "86401" || len(w.pings) != 3 {
+			t.Errorf("promote while two secrets retire: %v after %d pings", err, len(w.pings))
+		}
+		want("not promoted again", "https://cafe.example/b", third, fourth, second, first)
+		w.now = w.now.Add(webhooks.RetirementPeriod)
+		expect.Success(t)(w.Promote(t.Context(), id))
+		want("two have retired", "https://cafe.example/b", fourth, third)
+		expect.Success(t)(webhooks.NewTables(w.db).DropRetiredSecrets(t.Context(), w.now.Add(time.Second)))
+		second, first = fourth, third
 
 		w.now = w.now.Add(webhooks.RetirementPeriod - time.Second)
 		want("a day later", "https://cafe.example/b", second, first)
