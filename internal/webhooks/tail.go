@@ -42,11 +42,19 @@ func (t *tail[T]) next(after int64) (rows []T, through int64, behind bool) {
 		return nil, t.head, true
 	}
 	first := sort.Search(len(t.rows), func(i int) bool { return t.number(t.rows[i]) > after })
-	rest, bytes := t.rows[first:], 0
-	for i, row := range rest {
-		if bytes += t.size(row); bytes > MaxNext && i > 0 {
-			return append(rows, rest[:i]...), t.number(rest[i-1]), false
-		}
+	rest := t.rows[first:]
+	if n := FirstUpTo(MaxNext, rest, t.size); n < len(rest) {
+		return append(rows, rest[:n]...), t.number(rest[n-1]), false
 	}
 	return append(rows, rest...), max(after, t.head), false
+}
+
+// FirstUpTo returns how many of the first rows have a number of bytes together, or 1 if the first row has more.
+func FirstUpTo[T any](bytes int, rows []T, size func(T) int) int {
+	for i, row := range rows {
+		if bytes -= size(row); bytes < 0 && i > 0 {
+			return i
+		}
+	}
+	return len(rows)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -46,6 +47,7 @@ type eventStream struct {
 	listener   webhooks.Listener
 	after      position          // everything up to it was sent
 	sent       webhooks.Position // in the last id
+	page       int               // how many events are read from the log at once
 	checked    time.Time
 	written    time.Time
 }
@@ -63,7 +65,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	filter, possible := q.eventFilter()
 	s := &eventStream{
 		api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: !possible,
-		deliveries: len(q.set("include", includeDeliveries)) > 0,
+		deliveries: len(q.set("include", includeDeliveries)) > 0, page: streamPage,
 	}
 	if err := s.begin(q); err != nil {
 		return err
@@ -195,8 +197,15 @@ func (s *eventStream) run(ctx context.Context) error {
 func (s *eventStream) sendEvents(events []streamed) (err error) {
 	var text []byte
 	for _, e := range events {
+		begun := len(text)
 		if text, err = s.appendEvent(text, e); err != nil {
 			return err
+		}
+		if len(text) > webhooks.MaxNext && begun > 0 {
+			if err := s.send(text[:begun]); err != nil {
+				return err
+			}
+			text = slices.Clone(text[begun:])
 		}
 	}
 	if text == nil && time.Since(s.written) >= streamHeartbeat {
@@ -242,10 +251,11 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 			all = append(all, streamed{event: e, at: webhooks.Position{Event: e.Seq, Change: s.after.Change}})
 		}
 	}
-	again, err := s.redelivered(ctx, news)
+	again, through, err := s.redelivered(ctx, news)
 	if err != nil {
 		return nil, err
 	}
+	news.Through.Change = through
 	s.after.Position = news.Through
 	return append(all, again...), nil
 }
@@ -259,11 +269,15 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 		return news, nil
 	}
 	f := s.filter
-	f.After, f.Limit = &s.after.Event, streamPage
+	f.After, f.Limit = &s.after.Event, s.page
 	if news.Events, err = s.api.conf.Events.Events(ctx, f); err != nil {
 		return news, fmt.Errorf("list events: %w", err)
 	}
-	if n := len(news.Events); n == streamPage {
+	read := len(news.Events)
+	n := webhooks.FirstUpTo(webhooks.MaxNext, news.Events, func(e webhooks.EventRow) int { return len(e.Body) })
+	s.page = min(2*max(1, n), streamPage)
+	clear(news.Events[n:]) // their bodies must not stay in memory until these events are sent
+	if news.Events = news.Events[:n]; n < read || n == f.Limit {
 		news.Through.Event = news.Events[n-1].Seq
 	} else if n > 0 {
 		news.Through.Event = max(news.Through.Event, news.Events[n-1].Seq)
@@ -287,9 +301,11 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 	return news, nil
 }
 
-// redelivered returns the matching events that were redelivered.
-func (s *eventStream) redelivered(ctx context.Context, news webhooks.News) (all []streamed, err error) {
-	for _, c := range news.Changes {
+// redelivered returns the matching events that were redelivered, and the last change that it has read: with their bodies,
+// the events of the following ones would be more than webhooks.MaxNext bytes.
+func (s *eventStream) redelivered(ctx context.Context, news webhooks.News) (all []streamed, through int64, err error) {
+	bytes := 0
+	for i, c := range news.Changes {
 		isOne := s.deliveries && c.Action == access.ActionEventRedeliver && c.Object != ""
 		if !isOne || s.filter.MerchantID != "" && s.filter.MerchantID != c.MerchantID {
 			continue
@@ -298,12 +314,15 @@ func (s *eventStream) redelivered(ctx context.Context, news webhooks.News) (all 
 		switch {
 		case errors.Is(err, db.ErrNotFound): // it was removed
 		case err != nil:
-			return nil, fmt.Errorf("read a redelivered event: %w", err)
+			return nil, 0, fmt.Errorf("read a redelivered event: %w", err)
 		case s.matches(e):
+			if bytes += len(e.Body); bytes > webhooks.MaxNext && len(all) > 0 {
+				return all, news.Changes[i-1].Seq, nil
+			}
 			all = append(all, streamed{event: e, at: webhooks.Position{Event: news.Through.Event, Change: c.Seq}, again: true})
 		}
 	}
-	return all, nil
+	return all, news.Through.Change, nil
 }
 
 // matches reports whether an event matches the filter.

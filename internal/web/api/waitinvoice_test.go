@@ -296,6 +296,8 @@ type streamWriter struct {
 	text   strings.Builder
 	header http.Header
 	broken bool // writes fail
+	// longest is the length of the longest write.
+	longest int
 }
 
 func (w *streamWriter) Header() http.Header { return w.header }
@@ -306,6 +308,7 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	if w.broken {
 		return 0, errors.New("write: deadline exceeded")
 	}
+	w.longest = max(w.longest, len(p))
 	return w.text.Write(p)
 }
 
@@ -368,6 +371,40 @@ func TestStreamReadsTheLog(t *testing.T) {
 			l.change(func(b *backend) { b.addEvent(); b.events = b.events[:300] })
 			<-ended // at the next heartbeat
 		}
+	})
+}
+
+// TestStreamReadsLargeEvents begins with large events in the log, which are then redelivered. No more than
+// webhooks.MaxNext bytes are written at once.
+func TestStreamReadsLargeEvents(t *testing.T) {
+	const events, size = 70, 60 << 10
+	playLive(t, events, func(t *testing.T, l live) {
+		l.change(func(b *backend) {
+			for i := range b.events {
+				b.events[i].Body = append(append(fmt.Appendf(nil, `{"id":%q,"note":"`, b.events[i].ID), bytes.Repeat([]byte("x"), size)...), `"}`...)
+			}
+		})
+		w, ended := openStream(t, l, "after=start&include=deliveries")
+		for _, what := range []string{"read", "redelivered"} {
+			clock.Sleep(t.Context(), 2*time.Second, nil)
+			text := w.take()
+			for _, e := range l.events {
+				if strings.Count(text, e.ID) != 1 {
+					t.Errorf("%s: %s was sent %d times", what, e.ID, strings.Count(text, e.ID))
+				}
+			}
+			l.change(func(b *backend) {
+				for _, e := range b.events {
+					b.addChange(access.ActionEventRedeliver, e.MerchantID, e.ID)
+				}
+			})
+			l.feed.Wake()
+		}
+		if w.longest > webhooks.MaxNext {
+			t.Errorf("the longest write has %d bytes", w.longest)
+		}
+		l.stop()
+		<-ended
 	})
 }
 
