@@ -128,8 +128,12 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) er
 // RedeliverMany schedules the deliveries of the selected events for now, by the
 // schedule's clock.
 func (l eventLog) RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
+	seqs, next, err := webhooks.NewReader(l.DB).Redeliverable(ctx, f, limit)
+	if err != nil || len(seqs) == 0 {
+		return 0, next, err
+	}
 	err = l.DB.Update(ctx, func(tx *db.Tx) (err error) {
-		if scheduled, next, err = webhooks.RedeliverMany(ctx, tx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
+		if scheduled, err = webhooks.RedeliverMany(ctx, tx, seqs, l.clock.Now()); err != nil || scheduled == 0 {
 			return err
 		}
 		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, l.now(), access.Change{

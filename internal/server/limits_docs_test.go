@@ -89,7 +89,7 @@ func limitRows() []string {
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
 			ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryEvents, ledger.MaxHistoryAttempts, ledger.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
-		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
+		row("events that one request sends again | as many as it finds in %d s; %d requests for each owner of keys %d in all", seconds(api.RedeliverTime), api.MaxOwnRedelivering, api.MaxRedelivering),
 		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
 			"%d requests that wait with shares %d for one invoice; success is answered %d times or once; an invoice asks for %d s",
 			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(x402.MaxWait), x402.MaxWaiting, x402.MaxWaitingForInvoice,

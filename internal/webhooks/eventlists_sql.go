@@ -80,15 +80,20 @@ func events(ctx context.Context, q db.Querier, f EventFilter) ([]EventRow, error
 
 // eventPage reads the first f.Limit of these events in the filter's order.
 func eventPage(ctx context.Context, q db.Querier, f EventFilter, seqs []int64) ([]EventRow, error) {
-	slices.SortFunc(seqs, f.order)
-	seqs = slices.Compact(seqs)
-	seqs = seqs[:min(len(seqs), f.Limit)]
+	seqs = f.firstOf(seqs)
 	rows, err := db.QueryIn(seqs, func(chunk []any) ([]EventRow, error) {
 		return db.QueryAll(ctx, q, eventRowTable.Scan,
 			"SELECT "+eventRowTable.Of("e")+" FROM events e"+eventRowTables+" WHERE e.seq IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
 	return rows, err
+}
+
+// firstOf returns the first f.Limit of these events in the filter's order.
+func (f EventFilter) firstOf(seqs []int64) []int64 {
+	slices.SortFunc(seqs, f.order)
+	seqs = slices.Compact(seqs)
+	return seqs[:min(len(seqs), f.Limit)]
 }
 
 // EventRecord returns an event and the attempts of its delivery in order, or

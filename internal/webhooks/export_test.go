@@ -20,9 +20,13 @@ func RedeliverOnce(ctx context.Context, s *db.DB, eventID string, now time.Time)
 	return s.Update(ctx, func(tx *db.Tx) error { _, err := Redeliver(ctx, tx, eventID, now); return err })
 }
 
-// RedeliverManyOnce runs RedeliverMany in a transaction.
+// RedeliverManyOnce runs Redeliverable, and RedeliverMany in a transaction.
 func RedeliverManyOnce(ctx context.Context, s *db.DB, f RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error) {
-	err = s.Update(ctx, func(tx *db.Tx) error { scheduled, next, err = RedeliverMany(ctx, tx, f, now, limit); return err })
+	seqs, next, err := NewReader(s).Redeliverable(ctx, f, limit)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = s.Update(ctx, func(tx *db.Tx) error { scheduled, err = RedeliverMany(ctx, tx, seqs, now); return err })
 	return scheduled, next, err
 }
 

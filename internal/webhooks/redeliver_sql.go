@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -61,7 +62,7 @@ func (f *RedeliverFilter) bound(ctx context.Context, q db.Querier) error {
 	if !f.CreatedTo.IsZero() {
 		created.To = f.CreatedTo.Add(time.Second)
 	}
-	after, through, err := seqsCreated(ctx, q.Base(), created)
+	after, through, err := seqsCreated(ctx, q, created)
 	f.After = max(f.After, after)
 	if through != 0 && (f.Through == 0 || through < f.Through) {
 		f.Through = through
@@ -69,49 +70,48 @@ func (f *RedeliverFilter) bound(ctx context.Context, q db.Querier) error {
 	return err
 }
 
-// matches reports whether an event's delivery is finished and the event was
-// created in the filter's seconds.
-func (f *RedeliverFilter) matches(r EventRow) bool {
-	finished := r.Status == Delivered || r.Status == Failed
-	return finished && !r.CreatedAt.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !r.CreatedAt.After(f.CreatedTo))
+// Redeliverable returns the numbers of finished deliveries to send again, among the next events up to a limit, and, for
+// the After of the next call, the number of the last of these events, or 0 at the end. It runs outside the transaction
+// that schedules them, which would let other transactions wait.
+func (q Reader) Redeliverable(ctx context.Context, f RedeliverFilter, limit int) (seqs []int64, next int64, err error) {
+	seqs, next, err = redeliverable(ctx, q, f, limit)
+	return seqs, next, db.During("find events to send again", err)
 }
 
-// RedeliverMany schedules finished deliveries again, at most limit in one call. It returns how many it
-// scheduled and, for the After of the next call, the number up to which it is done, or 0 at the end.
-func RedeliverMany(ctx context.Context, tx *db.Tx, f RedeliverFilter, now time.Time, limit int) (scheduled int64, next int64, err error) {
-	if scheduled, next, err = redeliverMany(ctx, tx, f, now, limit); err != nil {
-		return 0, 0, fmt.Errorf("send events again: %w", err)
-	}
-	return scheduled, next, nil
-}
-
-func redeliverMany(ctx context.Context, tx *db.Tx, f RedeliverFilter, now time.Time, limit int) (scheduled int64, next int64, err error) {
-	if err := f.bound(ctx, tx); err != nil {
-		return 0, 0, err
+func redeliverable(ctx context.Context, q db.Querier, f RedeliverFilter, limit int) (finished []int64, next int64, err error) {
+	if err := f.bound(ctx, q); err != nil {
+		return nil, 0, err
 	}
 	list := EventFilter{MerchantID: f.MerchantID, Type: f.Type, InvoiceID: f.InvoiceID, After: &f.After, Limit: limit}
 	if f.OnlyFailed {
 		list.Delivery = Failed
 	}
-	rows, err := NewReader(tx).Events(ctx, list)
+	seqs, err := eventSeqs(ctx, q, list)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	var seqs []int64
-	for _, r := range rows {
-		if f.Through != 0 && r.Seq > f.Through {
-			rows = nil // all are done
-			break
+	if seqs = list.firstOf(seqs); len(seqs) == limit {
+		next = seqs[limit-1]
+	}
+	if i := slices.IndexFunc(seqs, func(seq int64) bool { return f.Through != 0 && seq > f.Through }); i >= 0 {
+		seqs, next = seqs[:i], 0 // all are done
+	}
+	finished, err = db.QueryIn(seqs, func(chunk []any) ([]int64, error) {
+		through := int64(math.MaxInt64)
+		if !f.CreatedTo.IsZero() {
+			through = f.CreatedTo.Unix()
 		}
-		if f.matches(r) {
-			seqs = append(seqs, r.Seq)
-		}
-	}
-	if len(rows) == limit {
-		next = rows[limit-1].Seq
-	}
+		return db.QueryAll(ctx, q, db.ScanSeq, "SELECT e.seq FROM events e JOIN finished_deliveries f ON f.seq = e.seq WHERE e.created_at BETWEEN $1 AND $2 AND e.seq IN "+
+			db.ParameterList(2, len(chunk)), append([]any{invoice.UnixSeconds(f.CreatedFrom), through}, chunk...)...)
+	})
+	slices.Sort(finished)
+	return finished, next, err
+}
+
+// RedeliverMany schedules the finished ones of these deliveries again, and returns how many.
+func RedeliverMany(ctx context.Context, tx *db.Tx, seqs []int64, now time.Time) (scheduled int64, err error) {
 	scheduled, err = scheduleAgain(ctx, tx, seqs, now)
-	return scheduled, next, err
+	return scheduled, db.During("send events again", err)
 }
 
 // scheduleAgain moves finished deliveries back into the schedule.

@@ -198,6 +198,7 @@ type API struct {
 	submitted     submitLimits // authorizations
 	reports       *slots
 	pings         *slots
+	redelivering  *slots
 	settling      *slots
 	exports       *slots // of CSV
 }
@@ -235,6 +236,7 @@ func New(c Config) *API {
 		submitted: newSubmitted(c.Now),
 		reports:   slotsOf("reports", MaxOwnReports, MaxReports), exports: slotsOf("exports", MaxOwnExports, MaxExports),
 		pings: slotsOf("pings", MaxOwnPings, MaxPings), settling: slotsOf("settling", MaxOwnSettling, MaxSettling),
+		redelivering: slotsOf("redelivering", MaxOwnRedelivering, MaxRedelivering),
 	}
 	for _, ch := range c.Chains {
 		a.chains[ch.Key] = ch

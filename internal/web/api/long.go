@@ -21,12 +21,16 @@ const (
 	keyCheckInterval = 500 * time.Millisecond
 )
 
-// Limits of requests that wait for an external party: the endpoint of a merchant, or a chain.
+// Limits of requests that wait for an external party, the endpoint of a merchant or a chain, or that take long.
 const (
 	// MaxPings bounds the pings of endpoints at a time, also those before a secret is promoted.
 	MaxPings = 64
 	// MaxOwnPings bounds the pings of one owner of keys at a time.
 	MaxOwnPings = 4
+	// MaxRedelivering bounds the requests to send many events again, which hold the database's writer.
+	MaxRedelivering = 8
+	// MaxOwnRedelivering bounds these requests of one owner of keys.
+	MaxOwnRedelivering = 2
 	// MaxSettling bounds the requests to settle payments by x402.
 	MaxSettling = 256
 	// MaxOwnSettling bounds the requests to settle of one owner of keys.

@@ -47,6 +47,11 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	if after, err = h.move(scope, after); err != nil {
 		return err
 	}
+	leave, err := a.redelivering.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	filter.After = after.Event
 	var answer apitypes.RedeliverEventsResponse
 	for begun := a.conf.Now(); ; {

@@ -55,6 +55,17 @@ func (o *outside) Settle(context.Context, string, x402.Request) (apitypes.X402Se
 	return apitypes.X402SettleResponse{Success: true}, nil
 }
 
+// slowRedelivery is a log of events that does not answer until the test releases it.
+type slowRedelivery struct {
+	*backend
+	*outside
+}
+
+func (s slowRedelivery) RedeliverMany(context.Context, webhooks.RedeliverFilter, time.Time, int) (int64, int64, error) {
+	s.await()
+	return 1, 0, nil
+}
+
 // x402Request is a request to a facilitator.
 const x402Request = `{"x402Version":2,
 	"paymentPayload":{"x402Version":2,"accepted":{"scheme":"exact","network":"eip155:8453","amount":"5","asset":"0x00000000000000000000000000000000000000a1","payTo":"0x00000000000000000000000000000000000000b2","maxTimeoutSeconds":60},
@@ -72,15 +83,16 @@ func TestRequestsThatWaitOutside(t *testing.T) {
 		body       string
 		most       int
 	}{
-		"pings":    {"/api/merchants/acme/webhook/ping", "/api/merchants/acme/webhook/secret/promote", "", api.MaxOwnPings},
-		"settling": {"/x402/settle", "/x402/settle", x402Request, api.MaxOwnSettling},
+		"pings":        {"/api/merchants/acme/webhook/ping", "/api/merchants/acme/webhook/secret/promote", "", api.MaxOwnPings},
+		"settling":     {"/x402/settle", "/x402/settle", x402Request, api.MaxOwnSettling},
+		"redelivering": {"/api/events/redeliver", "/api/events/redeliver", `{"failedOnly":true}`, api.MaxOwnRedelivering},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &outside{fakeEndpoints: fakeEndpoints{new(backend)}, entered: make(chan struct{}), leave: make(chan struct{})}
 			var refused []string
 			h := api.New(api.Config{
-				Endpoints: o, Facilitator: o, Now: testClock, Logger: slog.New(slog.DiscardHandler), Refused: func(limit string) { refused = append(refused, limit) },
+				Reader: o.backend, Endpoints: o, Facilitator: o, Events: slowRedelivery{newEventBackend(0), o}, Now: testClock, Logger: slog.New(slog.DiscardHandler), Refused: func(limit string) { refused = append(refused, limit) },
 			}).Handler()
 			ask := func(path, owner string) *httptest.ResponseRecorder {
 				r := newRequest("POST", strings.ReplaceAll(path, "acme", owner), c.body)
