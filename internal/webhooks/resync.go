@@ -177,6 +177,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 		r.schedule.forget(func(id string) { r.handover.setFree(id, 0) })
 	}
 	r.reached(found.reached, now)
+	r.dropWaiting(func(id string) bool { _, waits := found.breakers[id]; return waits }, now)
 	r.conf.Metrics.observeBreakers(found.counts)
 	r.beginExpiring(found.queues, now)
 }

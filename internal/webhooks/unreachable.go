@@ -19,6 +19,20 @@ func (r *run) setUnreachable(merchantID string, is bool) {
 	r.conf.Metrics.waiting.Set(float64(len(r.waiting)))
 }
 
+// dropWaiting forgets the merchants without an endpoint of which no delivery waits any more.
+func (r *run) dropWaiting(waits func(merchantID string) bool, now time.Time) {
+	for id := range r.waiting {
+		if !waits(id) {
+			m := r.schedule.merchant(id)
+			for lane := range m.queues {
+				m.queues[lane].Queue = Queue{MerchantID: id}
+			}
+			r.setUnreachable(id, false)
+			r.place(id, now)
+		}
+	}
+}
+
 // waitingSample returns merchants without an endpoint, to look them up again.
 func (r *run) waitingSample() []string {
 	ids := slices.Collect(maps.Keys(r.waiting)) // in random order, so that each has its turn
