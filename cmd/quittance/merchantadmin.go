@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -103,7 +104,7 @@ func endpointOf(ctx context.Context, env environment, at *remote, id string) (ap
 	})
 	b := all[id]
 	return apitypes.Webhook{
-		Health: apitypes.WebhookHealth(b.Health()), FailingSince: invoice.UnixSeconds(b.Failing), LastError: b.Error, LastErrorAt: invoice.UnixSeconds(b.Failed),
+		Health: apitypes.WebhookHealth(b.Health(time.Now())), FailingSince: invoice.UnixSeconds(b.Failing), LastError: b.Error, LastErrorAt: invoice.UnixSeconds(b.Failed),
 	}, err
 }
 

@@ -121,12 +121,18 @@ const (
 	HealthGone    Health = "gone"    // it answered 410
 )
 
+// IsPaused reports whether the endpoint is left alone until a probe. A probe that is long overdue shows that no event
+// waits for it.
+func (b Breaker) IsPaused(now time.Time) bool {
+	return b.State == BreakerGone || b.State == BreakerOpen && !now.After(b.Until.Add(probeLate))
+}
+
 // Health returns the health of the endpoint.
-func (b Breaker) Health() Health {
+func (b Breaker) Health(now time.Time) Health {
 	switch {
 	case b.State == BreakerGone:
 		return HealthGone
-	case b.State == BreakerOpen:
+	case b.IsPaused(now):
 		return HealthPaused
 	case !b.Used:
 		return HealthUnused

@@ -106,7 +106,8 @@ func saveBreakers(ctx context.Context, tx *db.Tx, merchantIDs []string, breaker 
 	return tx.Insert(ctx, breakerTable.Insertion("ON CONFLICT (merchant_id) DO "+conflict, "merchant_id"), rows)
 }
 
-// BreakerCounts returns how many breakers are in each state.
+// BreakerCounts returns how many breakers are in each state. Without a delivery that waits, no attempt closes a breaker,
+// so those do not count.
 func (q Reader) BreakerCounts(ctx context.Context) (map[BreakerState]int64, error) {
 	counts := map[BreakerState]int64{BreakerClosed: 0, BreakerOpen: 0, BreakerGone: 0}
 	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
@@ -115,6 +116,6 @@ func (q Reader) BreakerCounts(ctx context.Context) (map[BreakerState]int64, erro
 		err := row.Scan(&state, &n)
 		counts[state] = n
 		return struct{}{}, err
-	}, "SELECT state, count(*) FROM breakers GROUP BY state")
+	}, "SELECT state, count(*) FROM breakers WHERE state = 'closed' OR EXISTS (SELECT 1 FROM deliveries WHERE deliveries.merchant_id = breakers.merchant_id) GROUP BY state")
 	return counts, err
 }

@@ -248,7 +248,10 @@ var (
 
 func TestBreaker(t *testing.T) {
 	open := func(b Breaker, at time.Time) time.Duration { return b.Until.Sub(at) }
-	expect.Equal(t, NewBreaker.Health(), HealthUnused, "the health of an endpoint that nothing was sent to is")
+	expect.Equal(t, NewBreaker.Health(time.Time{}), HealthUnused, "the health of an endpoint that nothing was sent to is")
+	left := Breaker{State: BreakerOpen, Used: true, Failures: openAfter}
+	expect.Equal(t, left.Health(left.Until.Add(probeLate)), HealthPaused, "the health before a probe is late is")
+	expect.Equal(t, left.Health(left.Until.Add(probeLate+1)), HealthFailing, "the health without a probe is")
 	for name, c := range map[string]struct {
 		of      []Result
 		state   BreakerState
@@ -274,7 +277,7 @@ func TestBreaker(t *testing.T) {
 	} {
 		b, at := attempts(NewBreaker, began, c.of...)
 		at = at.Add(-time.Second)
-		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && !b.Until.IsZero() || b.Health() != c.health {
+		if b.State != c.state || b.Allowed != c.allowed || b.Healthy != c.healthy || c.pause != 0 && open(b, at) != c.pause || c.pause == 0 && !b.Until.IsZero() || b.Health(at) != c.health {
 			t.Errorf("%s: %+v, left alone for %s; want %+v", name, b, open(b, at), c)
 		}
 	}

@@ -44,7 +44,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"lane"}),
 		breakers: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_webhook_endpoints",
-			Help: "Endpoints that something was sent to, by the state of their breaker: closed, open (left alone after failures) or gone (answered 410).",
+			Help: "Endpoints that something was sent to, by the state of their breaker: closed, and with events that wait open (left alone after failures) or gone (answered 410).",
 		}, []string{"breaker"}),
 		waiting: register.NewGauge(prometheus.GaugeOpts{
 			Name: "quittance_webhook_waiting_merchants",

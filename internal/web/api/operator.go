@@ -182,7 +182,7 @@ func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.Merc
 	shown := apiconv.Merchant(m)
 	o := apitypes.MerchantOverview{
 		ID: shown.ID, Name: shown.Name, Source: string(shown.Source), OpenInvoices: n.OpenInvoices, PendingEvents: n.PendingEvents, FailedEvents: n.FailedEvents,
-		ActiveKeys: n.ActiveKeys, Endpoint: string(view.Breaker.Health()),
+		ActiveKeys: n.ActiveKeys, Endpoint: string(view.Breaker.Health(a.conf.Now())),
 	}
 	if err != nil {
 		o.Endpoint = "none"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -29,7 +30,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := a.conf.Endpoints.View(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, db.During("read endpoint", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, db.During("read endpoint", err))
 }
 
 // putWebhook answers PUT /api/merchants/{id}/webhook.
@@ -48,9 +49,9 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	v, secret, err := a.conf.Endpoints.Put(r.Context(), id, set)
 	if err = db.During("set endpoint", err); secret == "" {
-		return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, err)
+		return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, err)
 	}
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, err)
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v, a.conf.Now()), Secret: secret}, err)
 }
 
 // eventTypes reads an array of event types into dst, which is unchanged if the array is
@@ -127,7 +128,7 @@ func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Stage(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v), Secret: secret}, db.During("stage secret", err))
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v, a.conf.Now()), Secret: secret}, db.During("stage secret", err))
 }
 
 // dropSecret answers DELETE /api/merchants/{id}/webhook/secret.
@@ -151,22 +152,22 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	v, err := a.conf.Endpoints.Promote(r.Context(), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v)}, db.During("promote secret", err))
+	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, db.During("promote secret", err))
 }
 
-func fromView(v webhooks.View) apitypes.Webhook {
+func fromView(v webhooks.View, now time.Time) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
 		HeaderNames:    v.Headers,
-		Health:         apitypes.WebhookHealth(v.Breaker.Health()), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+		Health:         apitypes.WebhookHealth(v.Breaker.Health(now)), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
 		FailingSince: invoice.UnixSeconds(v.Breaker.Failing), LastError: v.Breaker.Error, LastErrorAt: invoice.UnixSeconds(v.Breaker.Failed),
 	}
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)
 	}
-	if v.Breaker.State != webhooks.BreakerClosed {
+	if v.Breaker.IsPaused(now) {
 		w.PausedUntil = v.Breaker.Until.Unix()
 	}
 	for i, s := range v.Secrets {
