@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
@@ -53,32 +54,52 @@ var breakerTable = db.NewTable("breakers", func(b *Breaker) []db.Column {
 	}
 })
 
-// breakerChanges are changes of breakers that follow from outcomes, in their order.
-type breakerChanges map[string][]func(Breaker) Breaker
+// breakerChanges are the outcomes that may change breakers, in their order.
+type breakerChanges map[string][]Outcome
 
 // changesOf returns the changes of the breakers that change.
 func changesOf(outcomes []Outcome, before map[string]Breaker) breakerChanges {
 	changes := make(breakerChanges)
 	for _, o := range outcomes {
 		if id := o.Delivery.MerchantID; o.Change != nil {
-			changes[id] = append(changes[id], o.Change)
+			changes[id] = append(changes[id], o)
 		}
 	}
-	maps.DeleteFunc(changes, func(id string, _ []func(Breaker) Breaker) bool {
+	maps.DeleteFunc(changes, func(id string, _ []Outcome) bool {
 		return changes.after(id, before[id]) == before[id]
 	})
 	return changes
 }
 
 func (c breakerChanges) after(id string, b Breaker) Breaker {
-	for _, change := range c[id] {
-		b = change(b)
+	for _, o := range c[id] {
+		b = o.Change(b)
 	}
 	return b
 }
 
+// dropOld removes the outcomes of attempts that began before the endpoint was set: they may have gone to another URL.
+func (c breakerChanges) dropOld(ctx context.Context, tx *db.Tx) error {
+	defer maps.DeleteFunc(c, func(_ string, left []Outcome) bool { return len(left) == 0 })
+	return db.InBatches(slices.Sorted(maps.Keys(c)), "", func(part []string) error {
+		_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (id string, err error) {
+			var changed time.Time
+			err = row.Scan(&id, db.Seconds(&changed))
+			c[id] = slices.DeleteFunc(c[id], func(o Outcome) bool { return o.Attempt != nil && o.Attempt.Started.Before(changed) })
+			return id, err
+		}, "SELECT merchant_id, changed_at FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
+		return err
+	})
+}
+
 // updateBreakers changes breakers. before holds them as they were read.
 func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, before map[string]Breaker) (err error) {
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := changes.dropOld(ctx, tx); err != nil {
+		return err
+	}
 	if len(changes) == 0 {
 		return nil
 	}

@@ -273,6 +273,68 @@ func TestFinishDeliveries(t *testing.T) {
 	}
 }
 
+// TestOldURL records an attempt that began before the merchant set another URL, and one after that. The same URL keeps
+// the breaker.
+func TestOldURL(t *testing.T) {
+	put := func(t *testing.T, s *db.DB, url string, at int64) {
+		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "m", URL: url, ChangedAt: rowtest.AtMS(at)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
+		rowtest.Must(t, err)
+	}
+	for name, statuses := range map[string][]webhooks.Status{"successes": {webhooks.Delivered, webhooks.Delivered}, "a failure": {webhooks.Failed, webhooks.Delivered}} {
+		t.Run(name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, s *db.DB) {
+				dbtest.Schedule(t, s, "m", 0, 2, now-1)
+				put(t, s, "https://a.example/", now)
+				trust(t, s, "m")
+				leased := lease(t, s, storedRequest("l1"))
+				put(t, s, "https://b.example/", now+5000)
+				record := func(d webhooks.Delivery, status webhooks.Status, started int64) webhooks.Breaker {
+					o := webhooks.Outcome{LeaseID: "l1", Attempt: &webhooks.Attempt{Number: 1, Started: rowtest.AtMS(started), StatusCode: 410}, Status: status, Finished: rowtest.AtMS(now + 9000)}
+					o.Change = func(b webhooks.Breaker) webhooks.Breaker {
+						return b.After(webhooks.Result{Started: rowtest.AtMS(started), Ended: rowtest.AtMS(now + 9000), Gone: true, Error: "answered 410"}, 8)
+					}
+					finish(t, s, o, d)
+					all, err := webhooks.NewReader(s).Breakers(t.Context(), []string{"m"})
+					expect.OK(t, err)
+					return all["m"]
+				}
+				if b := record(leased[0], statuses[0], now+4000); b != webhooks.NewBreaker {
+					t.Errorf("an attempt at the old URL: %+v", b)
+				}
+				gone := record(leased[1], statuses[1], now+6000)
+				if gone.State != webhooks.BreakerGone {
+					t.Errorf("an attempt at the new URL: %+v", gone)
+				}
+				put(t, s, "https://b.example/", now+10_000)
+				all, err := webhooks.NewReader(s).Breakers(t.Context(), []string{"m"})
+				expect.OK(t, err)
+				if gone.Until = all["m"].Until; !gone.Until.IsZero() || all["m"] != gone {
+					t.Errorf("the same URL again: %+v, want a probe at once and else %+v", all["m"], gone)
+				}
+			})
+		})
+	}
+}
+
+// TestBreakerCounts expects an open breaker to count while a delivery waits.
+func TestBreakerCounts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "a", 0, 1, now-1)
+		dbtest.Schedule(t, s, "b", 0, 1, now-1)
+		trust(t, s, "b")
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "a", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1}))
+		for _, open := range []int64{1, 0} {
+			got, err := webhooks.NewReader(s).BreakerCounts(t.Context())
+			expect.OK(t, err)
+			expect.NoDiff(t, gocmp.Diff(map[webhooks.BreakerState]int64{webhooks.BreakerClosed: 1, webhooks.BreakerOpen: open, webhooks.BreakerGone: 0}, got), "counts")
+			if open > 0 {
+				r := storedRequest("l1")
+				finish(t, s, success("l1"), lease(t, s, r)...)
+			}
+		}
+	})
+}
+
 // TestFinishDeliveryWithoutAttempt checks that a second attempt is recorded even if it could not start.
 func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -126,13 +126,16 @@ func eventTypesText(types []invoice.EventType) string {
 // Seal creates and encrypts a new secret for a version.
 type Seal func(version int64) (sealed []byte, keyID string, err error)
 
-// PutEndpoint stores a merchant's endpoint and resets its circuit breaker. If
-// the merchant has no active secret, it creates one and reports that. A nil
-// e.Optional keeps the stored optional types. e.Secrets is ignored.
+// PutEndpoint stores a merchant's endpoint. Another URL resets its circuit breaker; the same one ends a pause. If the
+// merchant has no active secret, PutEndpoint creates one and reports that. A nil e.Optional keeps the stored optional
+// types. e.Secrets is ignored.
 func PutEndpoint(ctx context.Context, tx *db.Tx, e EndpointRow, seal Seal) (first bool, err error) {
 	var optional any // NULL keeps what is stored
 	if e.Optional != nil {
 		optional = eventTypesText(e.Optional)
+	}
+	if err = resumeBreaker(ctx, tx, e); err != nil {
+		return false, fmt.Errorf("set the endpoint of %s: %w", e.MerchantID, err)
 	}
 	if _, err = tx.Exec(ctx, `INSERT INTO endpoints (merchant_id, url, changed_at, optional_events) VALUES ($1, $2, $3, COALESCE(CAST($4 AS TEXT), ''))
 		ON CONFLICT (merchant_id) DO UPDATE SET url = excluded.url, changed_at = excluded.changed_at,
@@ -140,10 +143,7 @@ func PutEndpoint(ctx context.Context, tx *db.Tx, e EndpointRow, seal Seal) (firs
 		_, err = insertSecret(ctx, tx, SecretRow{MerchantID: e.MerchantID, State: SecretActive, CreatedAt: e.ChangedAt}, seal)
 		first = err == nil
 	}
-	if err == nil || errors.Is(err, db.ErrConflict) {
-		err = forgetBreaker(ctx, tx, e.MerchantID)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, db.ErrConflict) {
 		return false, fmt.Errorf("set the endpoint of %s: %w", e.MerchantID, err)
 	}
 	return first, nil
@@ -158,6 +158,15 @@ func lockEndpoint(ctx context.Context, tx *db.Tx, merchantID string) error {
 // endpointOwners returns the merchants that have an endpoint.
 func endpointOwners(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
+}
+
+// resumeBreaker forgets the breaker of another URL than the endpoint's, and ends a pause of the same URL.
+func resumeBreaker(ctx context.Context, tx *db.Tx, e EndpointRow) error {
+	n, err := tx.Exec(ctx, "UPDATE breakers SET until_ms = 0 WHERE merchant_id = $1 AND EXISTS (SELECT 1 FROM endpoints WHERE merchant_id = $1 AND url = $2)", e.MerchantID, e.URL)
+	if err != nil || n > 0 {
+		return err
+	}
+	return forgetBreaker(ctx, tx, e.MerchantID)
 }
 
 func forgetBreaker(ctx context.Context, tx *db.Tx, merchantID string) error {
