@@ -196,6 +196,31 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestSecretIsNotLost expects that a new secret is returned, or not made, if the breaker cannot be read.
+func TestSecretIsNotLost(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		down := errors.New("disk full")
+		breakers := func(c *webhooks.DirectoryConfig) {
+			c.Breakers = func(context.Context, []string) (map[string]webhooks.Breaker, error) {
+				return map[string]webhooks.Breaker{"cafe": webhooks.NewBreaker}, down
+			}
+		}
+		expect.OK(t, w.open(t, breakers))
+		v, secret, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
+		if err != nil || secret == "" || v.URL != "https://cafe.example/" || v.Breaker != webhooks.NewBreaker || len(v.Secrets) != 1 {
+			t.Errorf("put: %+v, %q, %v", v, secret, err)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, down) {
+			t.Errorf("stage: %v", err)
+		}
+		down = nil
+		v, secret, err = w.Stage(t.Context(), "cafe")
+		if err != nil || secret == "" || !slices.Equal(states(v), []webhooks.SecretState{webhooks.SecretStaged, webhooks.SecretActive}) {
+			t.Errorf("stage: %+v, %q, %v", v, secret, err)
+		}
+	})
+}
+
 // TestPromoteOfADroppedSecret drops the staged secret during the ping, and then stages another with the same version.
 func TestPromoteOfADroppedSecret(t *testing.T) {
 	each(t, func(t *testing.T, w *endpointWorld) {

@@ -29,18 +29,25 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 	if err != nil {
 		return v, "", err
 	}
+	breakers, err := d.conf.Breakers(ctx, []string{merchantID})
+	if err != nil {
+		return v, "", err
+	}
 	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *db.Tx) error {
 		_, err := stageSecret(ctx, tx, merchantID, d.conf.Now(), seal)
+		if err == nil {
+			v, err = d.viewIn(ctx, tx, merchantID)
+		}
 		return err
 	})
 	if errors.Is(err, db.ErrConflict) {
 		err = ErrStaged
 	}
 	if err != nil {
-		return v, "", err
+		return View{}, "", err
 	}
-	v, err = d.View(ctx, merchantID)
-	return v, secret, err
+	v.Breaker = breakers[merchantID]
+	return v, secret, nil
 }
 
 // own returns the endpoint that the merchant has set through the API.

@@ -41,16 +41,8 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	case configured.WebhookURL != "":
 		v.URL, v.Configured, v.Headers = configured.WebhookURL, true, namesOf(configured.WebhookHeaders)
 	case set:
-		headers, err := d.headers(row.Headers)
-		if err != nil {
+		if v, err = d.viewOf(row); err != nil {
 			return v, err
-		}
-		v.Headers = namesOf(headers)
-		v.URL, v.ChangedAt = row.URL, row.ChangedAt
-		for _, r := range row.Secrets {
-			if r.State != SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
-				v.Secrets = append(v.Secrets, r)
-			}
 		}
 	case d.conf.Fallback.URL != "":
 		v.URL, v.Configured, v.Headers = d.conf.Fallback.URL, true, namesOf(d.conf.Fallback.Headers)
@@ -61,6 +53,32 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	breakers, err := d.conf.Breakers(ctx, []string{merchantID})
 	v.Breaker = breakers[merchantID]
 	return v, err
+}
+
+// viewOf returns an endpoint that is not configured, without its breaker.
+func (d *Directory) viewOf(row EndpointRow) (View, error) {
+	headers, err := d.headers(row.Headers)
+	if err != nil {
+		return View{}, err
+	}
+	v := View{MerchantID: row.MerchantID, URL: row.URL, ChangedAt: row.ChangedAt, Headers: namesOf(headers), Breaker: NewBreaker}
+	v.Optional = d.OptionalEvents(row.MerchantID, row.Optional)
+	for _, r := range row.Secrets {
+		if r.State != SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
+			v.Secrets = append(v.Secrets, r)
+		}
+	}
+	return v, nil
+}
+
+// viewIn returns the endpoint that a transaction has set. A read after the commit could fail, and a new secret would be
+// lost.
+func (d *Directory) viewIn(ctx context.Context, tx *db.Tx, merchantID string) (View, error) {
+	rows, err := endpoints(ctx, tx, []string{merchantID})
+	if err != nil {
+		return View{}, err
+	}
+	return d.viewOf(rows[merchantID])
 }
 
 // Settings are a merchant's settings of its endpoint.
@@ -102,10 +120,14 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 		if first, err = PutEndpoint(ctx, tx, row, seal); err != nil {
 			return err
 		}
-		return d.putHeaders(ctx, tx, merchantID, set.Headers, sameOrigin(before[merchantID].URL, set.URL))
+		if err := d.putHeaders(ctx, tx, merchantID, set.Headers, sameOrigin(before[merchantID].URL, set.URL)); err != nil {
+			return err
+		}
+		v, err = d.viewIn(ctx, tx, merchantID)
+		return err
 	})
 	if err != nil {
-		return v, "", err
+		return View{}, "", err
 	}
 	d.mu.Lock()
 	d.owners[merchantID] = true
@@ -113,11 +135,11 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	if d.conf.Changed != nil {
 		d.conf.Changed()
 	}
-	if !first {
-		secret = ""
+	if first {
+		return v, secret, nil
 	}
 	v, err = d.View(ctx, merchantID)
-	return v, secret, err
+	return v, "", err
 }
 
 // checkOptional returns a *invoice.FieldError unless all types are optional ones.
