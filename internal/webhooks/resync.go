@@ -13,6 +13,8 @@ import (
 const (
 	// resyncEvery is the longest time between two resyncs.
 	resyncEvery = 5 * time.Second
+	// resyncPause is the shortest time between the begins of two resyncs: each reads all queues.
+	resyncPause = 250 * time.Millisecond
 	// expireEvery is the shortest time between two runs of expiring, unless the first left some deliveries.
 	expireEvery = time.Minute
 	// MaxKnown is how many merchants without a queue a worker remembers.
@@ -38,7 +40,9 @@ type snapshot struct {
 // resyncer reads all queues in the background, one resync at a time. It takes long while a long snapshot is open on
 // PostgreSQL. Expiring runs in the background, too, and apart from resyncs, which must not wait for it.
 type resyncer struct {
-	count             int // number of resyncs begun
+	count             int       // number of resyncs begun
+	began             time.Time // when the last one began, by time.Now
+	asked             bool      // another one must begin, resyncPause after it
 	reading, expiring periodic
 	group             sync.WaitGroup
 }
@@ -81,13 +85,15 @@ func (s *resyncer) wait(ctx context.Context) bool {
 // refresh starts a resync when one is due, or when the worker was woken because a delivery is to be sent again or an
 // endpoint was set.
 func (r *run) refresh(now time.Time, woken bool) {
-	if woken {
-		r.resync.reading.next = time.Time{} // a running resync may have passed the change
+	r.resync.asked = r.resync.asked || woken // a running resync may have passed the change
+	if r.resync.asked && time.Since(r.resync.began) >= resyncPause {
+		r.resync.reading.next = time.Time{}
 	}
 	if !r.resync.reading.due(now) {
 		return
 	}
 	r.resync.reading.begin(now, resyncEvery)
+	r.resync.began, r.resync.asked = time.Now(), false
 	r.resync.count++
 	number, waiting := r.resync.count, r.waitingSample()
 	r.resync.group.Go(func() {

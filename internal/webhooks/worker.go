@@ -184,11 +184,14 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	starved := r.starved(now)
 	r.recorder.setHurry(starved || r.schedule.of(first, full).due(now) || r.schedule.of(retry, full).due(now))
 	r.openHandover(now, starved)
-	next := r.schedule.next(now)
-	if next.IsZero() {
-		return r.conf.Limits.Poll
+	wait := r.conf.Limits.Poll
+	if r.resync.asked {
+		wait = min(wait, resyncPause)
 	}
-	return min(r.conf.Limits.Poll, next.Sub(now))
+	if next := r.schedule.next(now); !next.IsZero() {
+		wait = min(wait, next.Sub(now))
+	}
+	return wait
 }
 
 // starved reports whether due deliveries to healthy endpoints wait for a slot.

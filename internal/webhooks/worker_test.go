@@ -597,14 +597,33 @@ func measured(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	want := map[string]float64{
-		"quittance_webhook_attempts_total delivered": 1, "quittance_webhook_attempts_total pending": 1,
-		"quittance_webhook_attempt_duration_seconds": 2, "quittance_webhook_failed_total": 0, "quittance_webhook_in_flight first": 0, "quittance_webhook_in_flight retry": 0,
-		"quittance_webhook_endpoints gone": 0, "quittance_webhook_endpoints open": 0,
-		"quittance_webhook_oldest_due_seconds": 0,
-		"quittance_webhook_stalled_total":      0,
-		"quittance_webhook_put_back_total":     0,
-		"quittance_webhook_waiting_merchants":  0,
+	return got
+}
+
+// resyncs is a store that counts its resyncs.
+type resyncs struct {
+	*recorder
+	n *atomic.Int64
+}
+
+func (r resyncs) BreakerCounts(ctx context.Context) (map[webhooks.BreakerState]int64, error) {
+	r.n.Add(1)
+	return r.recorder.BreakerCounts(ctx)
+}
+
+// TestWakesShareResyncs wakes a worker many times. The last wake leads to a resync, too.
+func TestWakesShareResyncs(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	w := newWorld(t, s, r.URL)
+	var n atomic.Int64
+	w.Store = resyncs{w.store, &n}
+	began := time.Now()
+	w.start(t)
+	const wakes = 200
+	for range wakes {
+		w.advance(epoch)
+		clock.Sleep(t.Context(), time.Millisecond, nil)
 	}
 	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-1)
 	w.advance(epoch)
