@@ -64,8 +64,9 @@ func (s Tables) FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (ex
 	return expired, more, nil
 }
 
-// unreachable returns the merchants of r.Unreachable without an endpoint: the database has none, and
-// all running workers have the same configuration as the calling one.
+// unreachable returns the merchants of r.Unreachable without an endpoint: the database has none, and all running workers
+// have the same configuration as the calling one. An endpoint that was set a retry window ago, and that the worker still
+// does not find, has a secret that cannot be decrypted.
 func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]bool, error) {
 	if len(r.Unreachable) == 0 {
 		return nil, nil
@@ -76,7 +77,8 @@ func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]b
 	}
 	left := maps.Clone(r.Unreachable)
 	return left, db.InBatches(slices.Sorted(maps.Keys(left)), "", func(part []string) error {
-		set, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT merchant_id FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
+		set, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT merchant_id FROM endpoints WHERE changed_at > $1 AND merchant_id IN "+db.ParameterList(1, len(part)),
+			append([]any{r.Now.Add(-RetryWindow).Unix()}, db.ToAny(part)...)...)
 		for _, id := range set {
 			delete(left, id)
 		}

@@ -642,7 +642,7 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		for _, m := range []string{"a", "b"} {
 			dbtest.Schedule(t, s, m, 0, 3, now)
 		}
-		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: invoice.Unix(now / 1000)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
+		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: invoice.Unix(now/1000 + 1)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		rowtest.Must(t, err)
 		me, other := webhooks.Deliverer{ID: "me", Endpoints: "x"}, webhooks.Deliverer{ID: "other", Endpoints: "y"}
 		at := now + day + 1
@@ -662,5 +662,6 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), other, rowtest.AtMS(at), rowtest.AtMS(at+10)))
 		expire("all are configured alike, and one's day is over", at, map[string]int{"a": 1})
 		expire("later", at+10, map[string]int{"a": 2})
+		expire("an endpoint was set a day ago, and its secret cannot be decrypted", at+2000, map[string]int{"b": 3})
 	})
 }
