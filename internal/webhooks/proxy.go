@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // errProxy is the error for merchants if the proxy cannot be used.
@@ -66,9 +68,13 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 // attempt to send a request.
 func (e *egress) proxyFor(r *http.Request) (*url.URL, error) {
 	addresses := []netip.Addr{}
-	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+	host, err := httpguts.PunycodeHostPort(r.URL.Hostname()) // as net/http does
+	if err != nil {
+		return nil, err
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
 		addresses = append(addresses, a)
-	} else if addresses, err = e.lookup(r.Context(), r.URL.Hostname()); err != nil {
+	} else if addresses, err = e.lookup(r.Context(), host); err != nil {
 		return nil, err
 	}
 	own := true

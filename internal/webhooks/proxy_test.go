@@ -168,7 +168,7 @@ func TestProxy(t *testing.T) {
 	p := newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK)
 	at := expect.Must(url.Parse(p.URL))
 	c := ClientConfig{Guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), CA: r.ca(), Proxy: at, lookup: hosts(t, map[string][]string{
-		"example.com": {"1.1.1.1", "2606:4700::1111"}, "inside.example.com": {"10.0.0.7"}, "both.example.com": {"1.1.1.1", "10.0.0.7"},
+		"xn--bcher-kva.example": {"1.1.1.1"}, "example.com": {"1.1.1.1", "2606:4700::1111"}, "inside.example.com": {"10.0.0.7"}, "both.example.com": {"1.1.1.1", "10.0.0.7"},
 	})}
 	if a := post(t, c, Endpoint{URL: "https://example.com/hook", Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 1 {
 		t.Errorf("through the proxy: %+v", a)
@@ -184,8 +184,12 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	expect.Equal(t, strings.Join(p.requests(), ", "), "CONNECT example.com:443", "the proxy was asked for")
+	if a := post(t, c, Endpoint{URL: "https://bücher.example/", Secret: "whsec_0123456789"}); a.Err == nil || !strings.Contains(a.Err.Error(), "certificate") { // of example.com
+		t.Errorf("an international name: %+v", a)
+	}
+	expect.Equal(t, strings.Join(p.requests(), ", "), "CONNECT example.com:443, CONNECT xn--bcher-kva.example:443", "the proxy was asked for")
 	// A receiver in a range of webhooks.allow is reached directly.
-	if a := post(t, c, Endpoint{URL: r.URL, Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 2 || len(p.requests()) != 1 {
+	if a := post(t, c, Endpoint{URL: r.URL, Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 2 || len(p.requests()) != 2 {
 		t.Errorf("an own receiver: %+v, through the proxy: %v", a, p.requests())
 	}
 }
