@@ -93,7 +93,21 @@ func (m *merchant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m.take(r, body, e)
 	m.world.log.say(m.name, "webhook %s %s %s", kind, r.Header.Get(webhook.HeaderDelivery), hitsOf(e))
-	e.reply(w, http.StatusOK, []byte("thank you"))
+	if e.body == noiseBody {
+		e.replyOddly(w)
+	} else {
+		e.reply(w, http.StatusOK, []byte("thank you"))
+	}
+}
+
+// replyOddly sends an answer with a status that HTTP does not have.
+func (e effect) replyOddly(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %03d odd\r\nContent-Length: 0\r\n\r\n", []int{0, 99, 600, 999, 1000, 10_000_000_000}[e.dice.IntN(6)])
+	_ = conn.Close()
 }
 
 func (m *merchant) take(r *http.Request, body []byte, e effect) {
@@ -124,7 +138,7 @@ func (m *merchant) take(r *http.Request, body []byte, e effect) {
 	}
 	got.times++
 	status := e.status
-	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.delay < 6*time.Second
+	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.body != noiseBody && e.delay < 6*time.Second
 }
 
 // trade creates invoices for the larger part of the active time, each with its payer.
