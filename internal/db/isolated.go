@@ -27,7 +27,7 @@ var (
 
 // MarkIsolated records that the service runs on a copy in isolation. If copied is set, it marks the
 // database as a copy, with the age of its newest event. Without it, it returns ErrNoCopy unless the
-// database is marked as a copy.
+// database is marked as a copy. It returns a RestoredError for one that waits for a recovery.
 func (s *DB) MarkIsolated(ctx context.Context, copied bool, now time.Time) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		r, err := tx.Recovery(ctx)
@@ -37,6 +37,9 @@ func (s *DB) MarkIsolated(ctx context.Context, copied bool, now time.Time) error
 		if r.State != RecoveryBackup {
 			if !copied {
 				return ErrNoCopy
+			}
+			if err := r.Err(); err != nil { // which the mark would replace
+				return err
 			}
 			newest, err := QueryAll(ctx, tx, ScanTime, "SELECT created_at FROM events ORDER BY seq DESC LIMIT 1")
 			if err != nil {

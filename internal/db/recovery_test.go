@@ -92,6 +92,14 @@ func TestMarkIsolated(t *testing.T) {
 		for _, state := range []db.RecoveryState{db.RecoverySuspected, db.RecoveryUnderWay, db.RecoveryNormal} {
 			rowtest.Must(t, set(state, strings.TrimPrefix("a nonce", map[bool]string{true: "a nonce"}[state == db.RecoveryNormal])))
 			expect.Error(t, db.ErrNoCopy, "in state %s", state)(s.MarkIsolated(t.Context(), false, time.Unix(2000, 0)))
+			if state == db.RecoveryNormal {
+				break
+			}
+			marked := s.MarkIsolated(t.Context(), true, time.Unix(2000, 0))
+			var restored db.RestoredError
+			if r, err := s.Recovery(t.Context()); err != nil || !errors.As(marked, &restored) || r.State != state || r.Reason != "a nonce" {
+				t.Errorf("marked in state %s: %v, it is %+v, %v", state, marked, r, err)
+			}
 		}
 		if r, err := s.Recovery(t.Context()); err != nil || r.State != db.RecoveryNormal || !r.Isolated.IsZero() {
 			t.Errorf("a refused mark left %+v, %v", r, err)
