@@ -32,7 +32,9 @@ The backup does not know which keys of the API were revoked since. Say which one
 valid: --keep-keys all, none, or their ids. The others are revoked.
 
 While it reads, it logs how far each chain is, and which node does not answer. It ends with an
-error once a chain has made no progress for --patience.
+error once a chain has made no progress for --patience, as with nodes that are behind: the
+newest block must not be older than 15 minutes. --old-heads accepts it, of a chain that
+has stopped.
 
 It may be stopped at any time and run again. serve starts once it has ended with 0.
 
@@ -47,12 +49,13 @@ live database was marked as a copy by mistake, with serve --isolated --copy.`,
 	keep := cmd.Flags().StringSlice("keep-keys", nil, "keys of the API that stay valid: all, none, or `ID,ID`")
 	to := cmd.Flags().String("report", "", "write the report to `FILE`")
 	patience := cmd.Flags().Duration("patience", server.DefaultPatience, "`TIME` without progress of a chain after which it ends with an error")
+	old := cmd.Flags().Bool("old-heads", false, "accept a newest block that is older than 15 minutes")
 	dismiss := cmd.Flags().Bool("dismiss", false, "nothing was restored: let serve start")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "keep-keys")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "report")
 	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
 		ctx = asCommand(ctx)
-		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep, Patience: *patience})
+		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep, Patience: *patience, OldHeads: *old})
 		switch {
 		case err == nil && *dismiss:
 			_, err := fmt.Fprintln(env.stdout, "The database counts as it was before. serve starts on it.")

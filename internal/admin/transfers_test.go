@@ -56,7 +56,7 @@ func insertTransfers(t *testing.T, store *db.DB, n int) {
 	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
 		var all []invoice.Transfer
 		for i := range n {
-			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
+			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8), byte(n), byte(n >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
 			transfer.BlockNumber = uint64(i / 3)
 			all = append(all, transfer)
 		}

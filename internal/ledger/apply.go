@@ -71,7 +71,7 @@ func (ch *Changes) apply(e *entry) {
 		return
 	}
 	ch.storeOutgoing(e)
-	if ch.chain.recovery && e.refundID != "" {
+	if ch.chain.isLost(e.BlockNumber) && e.refundID != "" {
 		ch.refund(e.refundID) // for unrecognized
 		ch.effects.outgoing = append(ch.effects.outgoing, e)
 	}
@@ -252,17 +252,17 @@ func (ch *Changes) isUsed(e *entry, paymentID string) bool {
 	was, known := ch.payment(paymentID)
 	used := known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
 	refunded := was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded
-	if !used || !refunded || !ch.isUndecided(paymentID) || !ch.lostPast.has(was.BlockNumber) {
+	if !used || !refunded || !ch.isUndecided(paymentID) || !ch.chain.past.has(was.BlockNumber) {
 		return used
 	}
 	restored := make(map[string]bool)
 	for _, r := range ch.recordsOf(paymentID) {
 		restored[r.ID] = r.Reason == LostRefundReason
-		if !restored[r.ID] && !r.Reserved().IsZero() && !ch.lostPast.has(r.Transfer.BlockNumber) {
+		if !restored[r.ID] && !r.Reserved().IsZero() && !ch.chain.past.has(r.Transfer.BlockNumber) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(ch.refundsOf(paymentID), func(r invoice.Refund) bool {
-		return isActive(r) && !restored[r.PreparedID] && !ch.lostPast.has(r.BlockNumber)
+		return isActive(r) && !restored[r.PreparedID] && !ch.chain.past.has(r.BlockNumber)
 	})
 }

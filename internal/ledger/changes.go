@@ -24,7 +24,6 @@ type Changes struct {
 	refundable map[Pair]refundable        // payments, by the accounts between which they were made
 	undecided  map[string]bool            // whether payments are undecided, where that may have changed
 	receivers  map[invoice.Address]ReceiverState
-	lostPast   blockRange // of a lost past whose undecided payments are attributed now
 
 	refunds        map[string]invoice.Refund  // that have changed, by id
 	refundIDs      map[string]map[string]bool // ids in refunds that have, or had, a payment

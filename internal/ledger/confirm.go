@@ -75,6 +75,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 		return err
 	}
 	scope := s.scope(chainKey, Cursor{Indexed: invoice.Header{Number: indexed}})
+	if scope.past, err = lostPast(ctx, tx, chainKey); err != nil {
+		return err
+	}
 	ch, err := change(ctx, tx, scope, func(ch *Changes) { ch.confirm(payments, refunds, unfinal) })
 	if err != nil {
 		return err
@@ -108,7 +111,7 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 		ch.confirmed = append(ch.confirmed, p.Payment)
 		// The invoice of a payment of which something was refunded was paid in the lost past if its payments were
 		// final before that. Otherwise what is read as refunded by now does not count.
-		if p.Attributed() && !ch.invoice(p.InvoiceID).Sums.Returned.IsZero() && ch.chain.recovery {
+		if p.Attributed() && !ch.invoice(p.InvoiceID).Sums.Returned.IsZero() && ch.chain.isLost(p.BlockNumber) {
 			refundedInPast = append(refundedInPast, p.InvoiceID)
 		}
 	}

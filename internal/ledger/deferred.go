@@ -33,14 +33,13 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox,
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
-	past, err := lostPast(ctx, tx, chainKey)
-	if err != nil {
+	scope := s.scope(chainKey, *cur)
+	if scope.past, err = lostPast(ctx, tx, chainKey); err != nil {
 		return false, err
 	}
-	scope := s.scope(chainKey, *cur)
 	scope.finalized, scope.unread, scope.deferred = cur.Confirmed.Number, nil, true
 	err = s.apply(ctx, tx, out, scope, transfers, func(before *Snapshot, part []invoice.Transfer) *Changes {
-		return applyUndecided(before, part, past, unfinal)
+		return applyUndecided(before, part, unfinal)
 	}, func(*Changes) {})
 	if err != nil {
 		return false, err
@@ -93,9 +92,8 @@ func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []
 
 // applyUndecided attributes the undecided payments among transfers as if
 // they were observed now, and stores the refunds.
-func applyUndecided(before *Snapshot, transfers []invoice.Transfer, past blockRange, unfinal uint64) *Changes {
+func applyUndecided(before *Snapshot, transfers []invoice.Transfer, unfinal uint64) *Changes {
 	ch := newChanges(before)
-	ch.lostPast = past
 	ch.each(transfers, ch.applyDeferred)
 	ids := make([]string, len(ch.confirmed))
 	for i, p := range ch.confirmed {

@@ -301,7 +301,7 @@ func TestRecoveryUndoesAttributions(t *testing.T) {
 		w.must(w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv)))
 		for range 2 {
 			rowtest.Must(t, w.db.store.Update(t.Context(), func(tx *db.Tx) error {
-				return ledger.RecoverFrom(t.Context(), tx, at(start+20))
+				return ledger.RecoverFrom(t.Context(), tx, false, at(start+20))
 			}))
 		}
 		w.seconds.Add(60)

@@ -18,7 +18,7 @@ type effects struct {
 	authorized   map[string]string  // ids of the payments that authorizations made, or "", by authorization
 	returned     []string           // payments of which another part was returned
 	deferred     []invoice.Transfer // possible refunds above blocks that were never read
-	outgoing     []*entry           // during a recovery: the transfers out of settlement addresses
+	outgoing     []*entry           // the transfers out of settlement addresses in a lost past
 
 	restored  []invoice.RefundRecord // prepared refunds of which the records were lost
 	proofs    []invoice.Refund       // refunds that prove that their sender is controlled by its holder

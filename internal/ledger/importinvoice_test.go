@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
 func (w *world) lose(all ...invoice.Invoice) {
 	w.t.Helper()
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
-		if err := ledger.RecoverFrom(w.t.Context(), tx, at(w.seconds.Load())); err != nil {
+		if err := ledger.RecoverFrom(w.t.Context(), tx, false, at(w.seconds.Load())); err != nil {
 			return err
 		}
 		var lost []ledger.LostInvoice
@@ -121,7 +122,9 @@ func TestImportInvoice(t *testing.T) {
 		w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
 			return ledger.InsertLostAddresses(ctx, tx, w.chainKey, map[invoice.Address]invoice.Hash{deposit.DepositAddress: deposit.CommitmentID})
 		}))
-		w.mine(start+1, paid, unseen)
+		sent := w.pay(invoice.NewAmount(5))
+		sent.From, sent.To = direct.Merchant, invoice.Address{0x99}
+		w.mine(start+1, paid, unseen, sent)
 		w.final()
 		if w.payment(paid).Attributed() || w.isPaymentOrRefund(unseen) {
 			t.Fatal("the payments are recorded otherwise than after a recovery")
@@ -147,6 +150,21 @@ func TestImportInvoice(t *testing.T) {
 		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
 		w.mine(start + 2)
 		w.final()
+		for range 2 { // also once it was checked, and read again
+			found, err := ledger.UnrecognizedTransfers(ctx, w.db.store, w.chainKey, ledger.UnrecognizedTransfer{}, 10)
+			w.must(err)
+			if sent.TxHash.IsZero() {
+				expect.Len(t, found, 0, "after the check, unrecognized transfers:")
+				break
+			}
+			if len(found) != 1 || found[0].TxHash != sent.TxHash || !slices.Equal(found[0].Payments, []string{w.payment(unseen).ID}) {
+				t.Fatalf("transfers out of an imported invoice's settlement address in the lost past: %+v", found)
+			}
+			w.must(w.db.store.Update(ctx, func(tx *db.Tx) error { return ledger.CheckTransfer(ctx, tx, found[0].ID) }))
+			expect.Success(t)(w.Rescan(ctx, w.chainKey, begun))
+			w.fill(begun, w.head(), w.blocks[begun-100:]...)
+			sent.TxHash = invoice.Hash{}
+		}
 		for transfer, inv := range map[*invoice.Transfer]invoice.Invoice{&paid: deposit, &unseen: direct} {
 			if got := w.invoice(inv.ID); got.Status != invoice.Paid || w.payment(*transfer).InvoiceID != inv.ID {
 				t.Errorf("the invoice is %s, its payment %+v", got.Status, w.payment(*transfer))

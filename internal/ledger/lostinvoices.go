@@ -15,24 +15,16 @@ const maxLostAddresses = 1_000_000
 
 // noteRegistry records facts in the blocks' events about a past that the database has lost. If the
 // commitment of an open invoice was closed before the invoice expired, the invoice ended in that past:
-// the service closes only invoices that are not open. During a recovery, commitments without an
+// the service closes only invoices that are not open. In blocks of the lost past, commitments without an
 // invoice are recorded as well. A chain that was never recovered has no such past.
-func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, chainKey string, blocks []Block) error {
-	facts := registryFacts(chainKey, blocks, s.conf.Recovery)
+func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, scope chainScope, blocks []Block) error {
+	if !scope.recovery && scope.past == (blockRange{}) {
+		return nil
+	}
+	facts := registryFacts(scope, blocks)
 	if len(facts) == 0 {
 		return nil
 	}
-	if !s.conf.Recovery {
-		from, err := RecoveredFrom(ctx, tx)
-		if _, recovered := from[chainKey]; err != nil || !recovered {
-			return err
-		}
-	}
-	return s.noteFacts(ctx, tx, chainKey, facts)
-}
-
-// noteFacts records facts in events of the registry about the lost past.
-func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, facts []registryFact) error {
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
 		ids[i] = f.CommitmentID
@@ -41,7 +33,7 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 	if err != nil {
 		return err
 	}
-	ch, err := s.load(ctx, tx, chainKey, slices.Collect(maps.Values(found))...)
+	ch, err := s.load(ctx, tx, scope.key, slices.Collect(maps.Values(found))...)
 	if err != nil {
 		return err
 	}
@@ -57,7 +49,7 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 			}
 			continue
 		}
-		if isLost, err := s.isLost(ctx, tx, f.CommitmentID); err != nil {
+		if isLost, err := isLost(ctx, tx, scope, f.LostInvoice); err != nil {
 			return err
 		} else if !isLost {
 			continue
@@ -70,7 +62,7 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 	if err := insertLostInvoices(ctx, tx, lost); err != nil {
 		return err
 	}
-	return InsertLostAddresses(ctx, tx, chainKey, paidTo)
+	return InsertLostAddresses(ctx, tx, scope.key, paidTo)
 }
 
 // registryFact is the content of an event of a registry about a commitment.
@@ -79,17 +71,18 @@ type registryFact struct {
 	paidTo invoice.Address // zero unless it was paid
 }
 
-// registryFacts returns the facts in the blocks' events: all of them, or only closed commitments.
-func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryFact) {
+// registryFacts returns the facts in the blocks' events: all of them in blocks of the lost past, and in others only
+// closed commitments.
+func registryFacts(scope chainScope, blocks []Block) (facts []registryFact) {
 	for _, b := range blocks {
 		for _, e := range b.Registry {
-			f := registryFact{LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
+			f := registryFact{LostInvoice{ChainKey: scope.key, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
 			if e.Kind != RegistryPaid { // payers do that
 				f.TxHash = e.TxHash
 			}
 			if e.Kind == RegistryClosed {
 				f.ClosedBlock, f.ClosedAt = b.Number, b.Time
-			} else if !all {
+			} else if !scope.isLost(b.Number) {
 				continue
 			}
 			facts = append(facts, f)
@@ -98,13 +91,13 @@ func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryF
 	return facts
 }
 
-// isLost reports whether a commitment without an invoice is from the lost past. During a recovery all
-// are, and afterwards the ones that it found.
-func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool, error) {
-	if s.conf.Recovery {
+// isLost reports whether a commitment without an invoice is from the lost past: all in its blocks are, and after these
+// the ones that it has.
+func isLost(ctx context.Context, tx *db.Tx, scope chainScope, l LostInvoice) (bool, error) {
+	if scope.isLost(l.Block) {
 		return true, nil
 	}
-	_, err := lostInvoice(ctx, tx, id)
+	_, err := lostInvoice(ctx, tx, l.CommitmentID)
 	if errors.Is(err, db.ErrNotFound) {
 		return false, nil
 	}
@@ -113,14 +106,10 @@ func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool,
 
 // noteForeign collects the transactions that opened or closed commitments and that the service has not
 // stored. Blocks of a lost past, which may be read again, have transactions that the recovery knew.
-func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, blocks []Block) error {
-	past, err := lostPast(ctx, tx, chainKey)
-	if err != nil {
-		return err
-	}
+func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, scope chainScope, blocks []Block) error {
 	var txs []invoice.Hash
 	for _, b := range blocks {
-		if past.has(b.Number) {
+		if scope.isLost(b.Number) {
 			continue
 		}
 		for _, e := range b.Registry {
@@ -131,7 +120,7 @@ func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, b
 	}
 	foreign, err := foreignTxs(ctx, tx, txs)
 	for _, hash := range foreign {
-		out.foreign = append(out.foreign, foreignTx{chainKey, hash})
+		out.foreign = append(out.foreign, foreignTx{scope.key, hash})
 	}
 	return err
 }

@@ -178,16 +178,21 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 }
 
 // RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
-// not read. Blocks that have replaced blocks of the backup are added once they are read. It undoes the
-// attributions that had not taken effect.
-func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
-	for _, statement := range []string{
-		"DELETE FROM recovery_chains",
-		"INSERT INTO recovery_chains (chain_key, from_block) SELECT chain_key, indexed_number + 1 FROM chains",
-	} {
-		if _, err := tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("record where the recovery begins: %w", err)
+// not read. Blocks that have replaced blocks of the backup are added once they are read. A chain keeps
+// the block at which an earlier recovery began that has not ended or, if keep is set, that has ended:
+// imports may still need the payments since then. It undoes the attributions that had not taken effect.
+func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) error {
+	if !keep {
+		if _, err := tx.Exec(ctx, "DELETE FROM recovery_chains WHERE through_block IS NOT NULL"); err != nil {
+			return fmt.Errorf("forget an earlier recovery: %w", err)
 		}
+	}
+	if err := ResumeRecovery(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO recovery_chains (chain_key, from_block) SELECT chain_key, indexed_number + 1 FROM chains WHERE true
+		ON CONFLICT (chain_key) DO UPDATE SET from_block = excluded.from_block WHERE excluded.from_block < recovery_chains.from_block`); err != nil {
+		return fmt.Errorf("record where the recovery begins: %w", err)
 	}
 	return undoAttributions(ctx, tx, "quittance recover", now)
 }
@@ -224,6 +229,12 @@ func EndRecovery(ctx context.Context, tx *db.Tx) error {
 func ResumeRecovery(ctx context.Context, tx *db.Tx) error {
 	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = NULL")
 	return err
+}
+
+// IsRecovering reports whether a recovery has begun and has not ended.
+func IsRecovering(ctx context.Context, q db.Querier) (bool, error) {
+	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM recovery_chains WHERE through_block IS NULL")
+	return n > 0, err
 }
 
 // LostPast returns the blocks of a chain that the recovery has read and the backup had not; through is

@@ -75,8 +75,8 @@ func (ch *Changes) namesUndecided(e *entry) bool {
 	return ok && !ch.chain.deferred && ch.isUndecided(paymentID)
 }
 
-// namesLost reports whether the tag of a transfer names a payment at the deposit address of a lost invoice or, during a
-// recovery, one that is not read yet. The transfer refunds that payment, once the invoice is imported, and no other one.
+// namesLost reports whether the tag of a transfer names a payment at the deposit address of a lost invoice or, in a lost
+// past, one that is not read yet. The transfer refunds that payment, once the invoice is imported, and no other one.
 func (ch *Changes) namesLost(e *entry) bool {
 	paymentID, _, _, ok := invoice.ParseRefundTag(e.Evidence.Calldata)
 	if !ok {
@@ -84,7 +84,7 @@ func (ch *Changes) namesLost(e *entry) bool {
 	}
 	p, known := ch.payment(paymentID)
 	if !known { // one in 64 ids of invoices looks like a tag
-		return ch.chain.recovery && ch.before.named.get(e.Evidence.Calldata) == ""
+		return ch.chain.isLost(e.BlockNumber) && ch.before.named.get(e.Evidence.Calldata) == ""
 	}
 	return p.SettlesTo.IsZero() && isLostDeposit(ch.before.deposits.get(p.To))
 }

@@ -20,9 +20,9 @@ type UnrecognizedTransfer struct {
 }
 
 // unrecognized are conditions for a row of unrecognized_transfers named unknown: the transfer is still
-// neither a refund nor the payment of an invoice. The ids of a transfer's refund and payment differ in
-// their prefix.
-const unrecognized = `NOT EXISTS (SELECT 1 FROM refunds AS known WHERE known.id = unknown.id AND known.status <> 'orphaned')
+// neither a refund nor the payment of an invoice, and no person has checked it. The ids of a transfer's refund
+// and payment differ in their prefix.
+const unrecognized = `unknown.checked = 0 AND NOT EXISTS (SELECT 1 FROM refunds AS known WHERE known.id = unknown.id AND known.status <> 'orphaned')
 	AND NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.id = '` + invoice.PrefixPayment + `' || substr(unknown.id, 5) AND known.invoice_id IS NOT NULL)`
 
 // mayRefund are conditions for a row of unrecognized_transfers named unknown that may have refunded a row of payments.
@@ -33,10 +33,10 @@ const mayRefund = `unknown.from_address = coalesce(payments.settles_to, payments
 func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
 	rows := make([][]any, len(transfers))
 	for i, t := range transfers {
-		rows[i] = []any{tx.TransferID(invoice.PrefixRefund, t), t.ChainKey, t.TxHash.String(), int64(t.BlockNumber), t.Token.String(), t.Currency, t.From.String(), t.To.String(), t.Amount.String()}
+		rows[i] = []any{tx.TransferID(invoice.PrefixRefund, t), t.ChainKey, t.TxHash.String(), int64(t.BlockNumber), t.Token.String(), t.Currency, t.From.String(), t.To.String(), t.Amount.String(), int64(0)}
 	}
 	return tx.Insert(ctx, db.Insertion{Table: "unrecognized_transfers",
-		Columns: []string{"id", "chain_key", "tx_hash", "block_number BIGINT", "token", "currency", "from_address", "to_address", "amount"}, Conflict: "ON CONFLICT (id) DO NOTHING"}, rows)
+		Columns: []string{"id", "chain_key", "tx_hash", "block_number BIGINT", "token", "currency", "from_address", "to_address", "amount", "checked BIGINT"}, Conflict: "ON CONFLICT (id) DO NOTHING"}, rows)
 }
 
 // UnrecognizedTransfers returns the transfers of a chain, or of all chains if it is empty, that match
@@ -61,9 +61,10 @@ func UnrecognizedTransfers(ctx context.Context, q db.Querier, chainKey string, a
 	return all, nil
 }
 
-// CheckTransfer records that a person has checked an unrecognized transfer. It returns ErrNotFound for an unknown id.
+// CheckTransfer records that a person has checked an unrecognized transfer, also if its block is read again. It returns
+// ErrNotFound for an unknown id, or one that was checked.
 func CheckTransfer(ctx context.Context, tx *db.Tx, id string) error {
-	n, err := tx.Exec(ctx, "DELETE FROM unrecognized_transfers WHERE id = $1", id)
+	n, err := tx.Exec(ctx, "UPDATE unrecognized_transfers SET checked = 1 WHERE id = $1 AND checked = 0", id)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
 	}

@@ -235,7 +235,7 @@ func (m *memory) decideUndecided(unfinal uint64) error {
 	all := slices.SortedFunc(maps.Values(transfers), func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	s := m.snapshot(false, all)
 	s.scope.finalized, s.scope.unread, s.scope.deferred = m.cur.Confirmed.Number, nil, true
-	ch, err := s.decide(maxReads, func(before *Snapshot) *Changes { return applyUndecided(before, all, blockRange{}, unfinal) })
+	ch, err := s.decide(maxReads, func(before *Snapshot) *Changes { return applyUndecided(before, all, unfinal) })
 	if err != nil {
 		return err
 	}

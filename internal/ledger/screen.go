@@ -104,16 +104,15 @@ func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, chai
 	if err != nil {
 		return err
 	}
-	past, err := lostPast(ctx, tx, chainKey)
-	if err != nil {
+	scope := s.scope(chainKey, cur)
+	if scope.past, err = lostPast(ctx, tx, chainKey); err != nil {
 		return err
 	}
-	ch, err := change(ctx, tx, s.scope(chainKey, cur), func(ch *Changes) {
-		ch.lostPast = past
+	ch, err := change(ctx, tx, scope, func(ch *Changes) {
 		var ofPast []string
 		for _, v := range verdicts {
 			// An invoice was paid in a lost past if its payments were final there before they were refunded.
-			if id := ch.screen(v); id != "" && (past.has(v.Payment.BlockNumber) || ch.wasRefundedInPast(id) || ch.invoice(id).EndedInLostPast()) {
+			if id := ch.screen(v); id != "" && (scope.past.has(v.Payment.BlockNumber) || ch.wasRefundedInPast(id) || ch.invoice(id).EndedInLostPast()) {
 				ofPast = append(ofPast, id)
 			}
 		}
@@ -173,11 +172,11 @@ func (ch *Changes) screen(v Verdict) (invoiceID string) {
 // wasRefundedInPast reports whether payments of an invoice were refunded in a lost past. The backup may have the
 // payments, without their verdicts.
 func (ch *Changes) wasRefundedInPast(invoiceID string) bool {
-	if ch.lostPast == (blockRange{}) || ch.invoice(invoiceID).Sums.Returned.IsZero() {
+	if ch.chain.past == (blockRange{}) || ch.invoice(invoiceID).Sums.Returned.IsZero() {
 		return false
 	}
 	return slices.ContainsFunc(ch.paymentsOf(invoiceID), func(p invoice.Payment) bool {
-		ofPast := func(r invoice.Refund) bool { return ch.lostPast.has(r.BlockNumber) }
+		ofPast := func(r invoice.Refund) bool { return ch.chain.past.has(r.BlockNumber) }
 		return len(ch.droppedOfPast(p.ID)) > 0 || slices.ContainsFunc(ch.activeRefunds(p.ID), ofPast)
 	})
 }

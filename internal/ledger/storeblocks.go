@@ -20,8 +20,9 @@ type chainScope struct {
 	scheduled time.Time
 	screens   bool // new payments are screened
 	recovery  bool
-	final     bool // the transfers are in final blocks
-	deferred  bool // the transfers are stored already, and their attribution was deferred
+	past      blockRange // of the chain's lost past, where it was read
+	final     bool       // the transfers are in final blocks
+	deferred  bool       // the transfers are stored already, and their attribution was deferred
 	// finalized is the newest final block, where the transfers are below and
 	// above it; 0 where final covers all of them.
 	finalized uint64
@@ -29,6 +30,10 @@ type chainScope struct {
 	// attribution of transfers above it may depend on it and on blocks below.
 	unread *uint64
 }
+
+// isLost reports whether a block belongs to a past that the database has lost. A recovery reads it, and so does the
+// service later: for imported invoices, or if a node withheld a transaction.
+func (c chainScope) isLost(block uint64) bool { return c.recovery || c.past.has(block) }
 
 // isAboveUnread reports whether a position is above blocks that were never read.
 func (c chainScope) isAboveUnread(p invoice.Position) bool {
@@ -80,13 +85,14 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 	if err := insertUnread(ctx, tx, scope.key, unread); err != nil {
 		return stored, err
 	}
-	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
+	if scope.past, err = lostPast(ctx, tx, scope.key); err != nil {
 		return stored, err
 	}
-	if !s.conf.Recovery {
-		if err := noteForeign(ctx, tx, out, scope.key, blocks); err != nil {
-			return stored, err
-		}
+	if err := s.noteRegistry(ctx, tx, scope, blocks); err != nil {
+		return stored, err
+	}
+	if err := noteForeign(ctx, tx, out, scope, blocks); err != nil {
+		return stored, err
 	}
 	if len(transfers) > 0 {
 		if err := s.apply(ctx, tx, out, scope, transfers, Apply, func(ch *Changes) {

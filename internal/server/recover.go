@@ -21,6 +21,9 @@ const (
 	// maxPasses bounds how often the chains are read from the backup on. After a pass that finds lost
 	// invoices, another one follows, because their addresses are watched as well.
 	maxPasses = 5
+	// keptPast is how long after a recovery a new one keeps the block at which it began, for the copies of
+	// invoices that arrive late.
+	keptPast = 90 * 24 * time.Hour
 )
 
 // RecoverOptions are the choices of a recovery.
@@ -34,6 +37,8 @@ type RecoverOptions struct {
 	// Patience is how long a chain may make no progress before the recovery ends with an error; 0 means
 	// DefaultPatience.
 	Patience time.Duration
+	// OldHeads accepts a newest block that is older than maxHeadAge, of a chain that has stopped.
+	OldHeads bool
 }
 
 // Values of RecoverOptions.KeepKeys.
@@ -111,10 +116,14 @@ func (s *Server) checkAlone(ctx context.Context) error {
 // dismissRecovery makes the state normal again without a recovery.
 func (s *Server) dismissRecovery(ctx context.Context) error {
 	was, err := s.store.Recovery(ctx)
-	switch marked := errors.Is(was.Err(), db.ErrMarkedCopy); {
-	case err != nil, was.State == db.RecoveryNormal:
+	if err != nil || was.State == db.RecoveryNormal {
 		return err
-	case was.State == db.RecoveryUnderWay:
+	}
+	begun, err := ledger.IsRecovering(ctx, s.store) // a backup of such a database has another state
+	switch marked := errors.Is(was.Err(), db.ErrMarkedCopy); {
+	case err != nil:
+		return err
+	case begun || was.State == db.RecoveryUnderWay:
 		return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
 	case marked:
 		if err := s.build(ctx); err != nil {
@@ -192,10 +201,15 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
+		all, err := webhooks.Timelines(ctx, tx)
+		if err != nil {
+			return err
+		}
 		if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := ledger.RecoverFrom(ctx, tx, s.cfg.Now()); err != nil {
+		isRecent := len(all) > 0 && s.cfg.Now().Sub(all[len(all)-1].StartedAt) < keptPast
+		if err := ledger.RecoverFrom(ctx, tx, isRecent || !was.Ended.IsZero(), s.cfg.Now()); err != nil {
 			return err
 		}
 		if err := endWhatMayHaveEnded(ctx, tx, s.cfg.Now()); err != nil {
@@ -235,7 +249,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	}
 	watched := make(map[string]int) // lost addresses by chain
 	for range maxPasses {
-		if err := s.readToHeads(ctx, o.Patience); err != nil {
+		if err := s.readToHeads(ctx, o); err != nil {
 			return err
 		}
 		if more, err := s.watchLost(ctx, watched); !more || err != nil {
@@ -246,7 +260,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 			return err
 		}
 	}
-	return s.readToHeads(ctx, o.Patience)
+	return s.readToHeads(ctx, o)
 }
 
 // recoverFrom finds the first block of each chain that the recovery reads. For a chain that the

@@ -42,10 +42,15 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
+// chainNow returns the time of a clock that is not ahead of the scripted chains, which begin at GenesisTime.
+func chainNow() time.Time { return time.Now().Add(-aheadOfChains) }
+
+var aheadOfChains = max(0, time.Since(time.Unix(chaintest.GenesisTime, 0)))
+
 // recoverConfig returns the configuration of a recovery of a database.
 func recoverConfig(url string, c Chain) Config {
 	return Config{
-		Database: url, Chains: []Chain{c}, Access: Access{Mode: access.Test, Open: true}, Now: time.Now, Rand: rand.Reader,
+		Database: url, Chains: []Chain{c}, Access: Access{Mode: access.Test, Open: true}, Now: chainNow, Rand: rand.Reader,
 		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}},
 	}
 }
@@ -312,7 +317,8 @@ func TestRecoverUnreadChain(t *testing.T) {
 }
 
 // TestRecoverAgain runs a recovery again after it ended, as for another form of its report. Its
-// findings remain, and no timeline begins. Once a service has run, the next recovery is a new one.
+// findings remain, and no timeline begins. Once a service has run, the next recovery is a new one, which
+// begins at the same block for some time, because copies of lost invoices may still arrive.
 func TestRecoverAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -324,10 +330,13 @@ func TestRecoverAgain(t *testing.T) {
 			return r
 		}
 		serve().end(t)
+		now := time.Now
 		recovered := func() (timelines int, from uint64) {
 			t.Helper()
 			blocks.MineEmpty(5)
-			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
+			cfg := recoverConfig(url, config)
+			cfg.Now = now
+			report, err := Recover(t.Context(), cfg, RecoverOptions{OldHeads: true})
 			must(t, err)
 			all, err := webhooks.Timelines(t.Context(), dbtest.Open(t, url))
 			must(t, err)
@@ -338,10 +347,89 @@ func TestRecoverAgain(t *testing.T) {
 			t.Errorf("run again, the recovery is on timeline %d from block %d, want %d from %d", again, fromAgain, timelines, from)
 		}
 		serve().end(t)
-		if after, fromAfter := recovered(); after != timelines+1 || fromAfter <= from {
-			t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from one above %d", after, fromAfter, timelines+1, from)
+		if after, fromAfter := recovered(); after != timelines+1 || fromAfter != from {
+			t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from %d", after, fromAfter, timelines+1, from)
+		}
+		serve().end(t)
+		now = func() time.Time { return time.Now().Add(keptPast + time.Hour) }
+		if after, fromAfter := recovered(); after != timelines+2 || fromAfter <= from {
+			t.Errorf("long after it, a recovery is on timeline %d from block %d, want %d from one above %d", after, fromAfter, timelines+2, from)
 		}
 	})
+}
+
+// TestImportAfterTwoRecoveries imports a lost invoice after a second recovery: a service has run since the first one, or a
+// backup that was made since, or while it ran, was restored. Its payment, which is older than the second one, pays it.
+func TestImportAfterTwoRecoveries(t *testing.T) {
+	t.Parallel()
+	for _, between := range []string{"a service has run", "a backup was restored", "it was interrupted, and a backup was restored"} {
+		t.Run(between, func(t *testing.T) {
+			t.Parallel()
+			config, c, _ := scriptedChain(t, "house", 7)
+			config.Registry = invoice.Address{0x60}
+			c.Contract(config.Registry)
+			url, to := dbtest.Migrated(t), address(t, "0x1111111111111111111111111111111111111111")
+			configured := func(url string) Config {
+				cfg := recoverConfig(url, config)
+				holder := invoice.Merchant{DefaultAddresses: map[string]invoice.Address{"house": to}, Configured: true}
+				cfg.Merchants.Configured = map[string]access.MerchantSettings{"m": {Merchant: holder}}
+				return cfg
+			}
+			backup := func(of string) string {
+				path := filepath.Join(t.TempDir(), "copy.db")
+				must(t, db.Backup(t.Context(), of, path, time.Now()))
+				return "sqlite:" + path
+			}
+			live := startServer(t, configured(url))
+			await(t, live.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+			createdInvoice(t, live.url) // whose address stays watched
+			copied := backup(url)
+			lost := createdInvoice(t, live.url)
+			live.end(t)
+			id := expect.Must(invoice.ParseHash(lost.OnChainInvoiceID))
+			c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, id)))
+			amount := expect.Must(invoice.ParseAmount(lost.Invoice.TransferAmount))
+			c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{0xbb}, to, amount)))
+			c.MineEmpty(2)
+
+			if between == "it was interrupted, and a backup was restored" {
+				insertKey(t, copied)
+				expect.Error(t, ErrKeysUndecided, "the first recovery")(Recover(t.Context(), configured(copied), RecoverOptions{}))
+				copied = backup(copied)
+				if _, err := Recover(t.Context(), configured(copied), RecoverOptions{Dismiss: true}); err == nil {
+					t.Error("the backup of a recovery that had begun was dismissed")
+				}
+			} else {
+				expect.Success(t)(Recover(t.Context(), configured(copied), RecoverOptions{}))
+			}
+			switch between {
+			case "a service has run":
+				run := startServer(t, configured(copied))
+				await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+				run.end(t)
+			case "a backup was restored":
+				copied = backup(copied)
+			}
+			c.MineEmpty(3)
+			expect.Success(t)(Recover(t.Context(), configured(copied), RecoverOptions{KeepKeys: []string{KeepNone}}))
+			into, err := OpenImporter(t.Context(), configured(copied))
+			must(t, err)
+			copyOf, err := ledger.ParseInvoiceCopy(expect.Must(json.Marshal(lost)))
+			must(t, err)
+			expect.Success(t)(into.Import(t.Context(), copyOf))
+			must(t, into.Close())
+			r := startServer(t, configured(copied))
+			c.MineEmpty(2) // so that the blocks that are read again are final
+			awaitBody(t, r.url+"/api/invoices/"+lost.ID, `"status":"paid"`)
+		})
+	}
+}
+
+// insertKey inserts a key of the API.
+func insertKey(t *testing.T, url string) {
+	t.Helper()
+	key := access.Record{ID: "key_00000000000000000000000001", Name: "shop", Hint: "qk_test_", Hash: [access.HashSize]byte{1}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
+	must(t, dbtest.Open(t, url).Update(t.Context(), func(tx *db.Tx) error { return access.InsertKey(t.Context(), tx, key) }))
 }
 
 // TestOfflineWithoutDatabase names a database that does not exist, as with a wrong path. Nothing is created.
@@ -363,8 +451,8 @@ func TestOfflineWithoutDatabase(t *testing.T) {
 		t.Errorf("the folder of the database was created: %v", err)
 	}
 	cfg.Isolated, cfg.Database = false, dbtest.Postgres(t)
-	if _, err := Recover(t.Context(), cfg, RecoverOptions{}); !errors.Is(err, db.ErrNoDatabase) {
-		t.Errorf("an empty PostgreSQL database: %v, want %v", err, db.ErrNoDatabase)
+	for range 2 { // it stays empty
+		expect.Error(t, db.ErrNoDatabase, "an empty PostgreSQL database")(Recover(t.Context(), cfg, RecoverOptions{}))
 	}
 }
 
@@ -391,12 +479,22 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 		s := dbtest.Open(t, url)
 		must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))
-		node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
+		began, alive := time.Now(), new(atomic.Bool)
+		node.Intercept(func(ctx context.Context, _ string) error {
+			if time.Since(began) > ledger.RevisionTTL+time.Second && s.Shared() {
+				live, err := s.HasLiveReplica(ctx, time.Now())
+				alive.Store(err == nil && live)
+			}
+			return errors.New("the node is down")
+		})
 		cfg, log := recoverConfig(url, config), new(logtest.Buffer)
 		cfg.Chains, cfg.Logger = append(cfg.Chains, other), slog.New(slog.NewTextHandler(log, nil))
 		_, err := Recover(t.Context(), cfg, RecoverOptions{Patience: 10 * time.Second})
 		if err == nil {
 			t.Fatal("a chain was not read, and the recovery ended")
+		}
+		if s.Shared() && !alive.Load() {
+			t.Error("other processes do not see that the recovery runs")
 		}
 		for _, part := range []string{"garden has made no progress for 10s", "the node is down", "chains[].rpc", "run this again"} {
 			if !strings.Contains(err.Error(), part) {
@@ -416,6 +514,31 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 			t.Errorf("reported %+v", report.Chains)
 		}
 	})
+}
+
+// TestRecoverOldHead runs a recovery while the node is an hour behind: it does not end, unless the chain has stopped. It
+// reports a transaction that could not be read.
+func TestRecoverOldHead(t *testing.T) {
+	t.Parallel()
+	config, _, _ := scriptedChain(t, "house", 7)
+	config.StartBlock = new(uint64(1)) // it was never read
+	url := dbtest.Migrated(t)
+	must(t, webhooks.BeginFirstTimeline(t.Context(), dbtest.Open(t, url), "tml_1", time.Now()))
+	unread := invoice.Hash{0x77}
+	expect.Success(t)(dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO unread_transactions (chain_key, tx_hash, block_number, reason, detail, attempts, found_at, next_at)
+		VALUES ('house', '`+unread.String()+`', 2, 'unreadable', '', 1, 0, 9000000000)`))
+	cfg, began := recoverConfig(url, config), time.Now()
+	cfg.Now = func() time.Time { return time.Unix(chaintest.GenesisTime, 0).Add(time.Hour + time.Since(began)) }
+	_, err := Recover(t.Context(), cfg, RecoverOptions{Patience: 3 * time.Second})
+	if err == nil || !strings.Contains(err.Error(), "so the nodes may be behind") || !strings.Contains(err.Error(), "--old-heads") {
+		t.Errorf("it ended with %v", err)
+	}
+	report, err := Recover(t.Context(), cfg, RecoverOptions{OldHeads: true})
+	must(t, err)
+	past := report.Chains[0]
+	if len(past.Unread) != 1 || past.Unread[0] != (ReportedUnread{unread.String(), 2}) || past.ToTime < chaintest.GenesisTime || !strings.Contains(report.Markdown(), unread.String()) {
+		t.Errorf("reported %+v", past)
+	}
 }
 
 // TestIsolatedLiveDatabase runs --isolated --copy on the live database of a service. It is refused while a replica runs.

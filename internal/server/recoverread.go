@@ -22,6 +22,9 @@ const (
 	recoverPoll = 50 * time.Millisecond
 	// recoverReportEvery is how often a recovery reports how far a chain is read.
 	recoverReportEvery = 10 * time.Second
+	// maxHeadAge is the greatest age of the newest block at which a chain counts as read. A node that is behind
+	// answers with an older one, and without an error.
+	maxHeadAge = 15 * time.Minute
 )
 
 // reading is how far a recovery has read a chain.
@@ -29,27 +32,34 @@ type reading struct {
 	indexed, head uint64
 	again         uint64    // the next block that is read again; 0 without one
 	atHead        bool      // everything is read
+	oldAt         time.Time // time of the newest block, if it is too old; or else zero
 	moved, said   time.Time // when it last made progress, and when that was reported
 }
 
 // readToHeads runs the indexers until each chain is read to its head. It reports what it waits for,
 // and ends with an error once a chain has made no progress for Patience.
-func (s *Server) readToHeads(ctx context.Context, patience time.Duration) (err error) {
+func (s *Server) readToHeads(ctx context.Context, o RecoverOptions) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	for _, run := range s.chains {
 		group.Go(func() error { return run.indexer.Run(ctx) })
 	}
+	group.Go(func() error { // so that others see that it runs
+		for s.replica != "" && clock.Sleep(ctx, revisionInterval, nil) {
+			s.isCurrent(ctx)
+		}
+		return nil
+	})
 	defer func() {
 		stop()
 		err = errors.Join(err, group.Wait())
 	}()
-	patience = cmp.Or(patience, DefaultPatience)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	readings := make([]reading, len(s.chains))
 	for {
 		behind := 0
 		for i, run := range s.chains {
-			if err := s.follow(ctx, run, &readings[i], patience); err != nil {
+			if err := s.follow(ctx, run, &readings[i], o); err != nil {
 				return err
 			}
 			if !readings[i].atHead {
@@ -66,7 +76,7 @@ func (s *Server) readToHeads(ctx context.Context, patience time.Duration) (err e
 }
 
 // follow updates how far a chain is read. It fails if the chain is halted, or made no progress for too long.
-func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, patience time.Duration) error {
+func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o RecoverOptions) error {
 	st := run.indexer.Status()
 	if st.Halted != "" {
 		return fmt.Errorf("%s is halted: %s; see \"quittance chain resume\", then run this again", run.Key, st.Halted)
@@ -79,28 +89,35 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, pati
 	if cur.Gap != nil {
 		is.again = cur.Gap.Next
 	}
-	is.atHead = !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
+	if !o.OldHeads && now.Sub(st.IndexedTime) > maxHeadAge {
+		is.oldAt = st.IndexedTime
+	}
+	is.atHead = is.oldAt.IsZero() && !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
 	if is.moved.IsZero() || is.atHead || is.indexed != r.indexed || is.again != r.again {
 		is.moved = now
 	}
 	if *r = is; r.atHead {
 		return nil
 	}
-	if now.Sub(r.moved) >= patience {
+	if now.Sub(r.moved) >= o.Patience {
 		return fmt.Errorf("%s has made no progress for %s: it is read up to block %d, and the newest known one is %d; %s. Repair the nodes, or name others in chains[].rpc, "+
-			"and run this again: it continues there. With --patience it waits longer", run.Key, patience, r.indexed, r.head, troubles(run.pool.Health(), st.Error))
+			"and run this again: it continues there. With --patience it waits longer", run.Key, o.Patience, r.indexed, r.head, troubles(*r, run.pool.Health(), st.Error))
 	}
 	if now.Sub(r.said) >= recoverReportEvery {
 		r.said = now
 		s.cfg.Logger.Info("the past of a chain is being read", "chain", run.Key, "block", r.indexed, "head", r.head, "again", r.again,
-			"waits_for", troubles(run.pool.Health(), st.Error))
+			"waits_for", troubles(*r, run.pool.Health(), st.Error))
 	}
 	return nil
 }
 
 // troubles describes the problems of the nodes of a chain, and why the last reading failed.
-func troubles(nodes []chain.Health, last string) string {
+func troubles(r reading, nodes []chain.Health, last string) string {
 	var all []string
+	if r.indexed >= r.head && !r.oldAt.IsZero() {
+		all = append(all, fmt.Sprintf("that block is of %s, so the nodes may be behind; if the chain itself has stopped, add --old-heads",
+			clock.Format(r.oldAt, time.UTC, time.RFC3339)))
+	}
 	for _, n := range nodes {
 		if n.Reason != "" {
 			all = append(all, fmt.Sprintf("node %s is in state %s: %s", n.Node, n.State, n.Reason))

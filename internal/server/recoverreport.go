@@ -50,6 +50,7 @@ type ReportedPast struct {
 	ChainKey string            `json:"chainKey"`
 	From     uint64            `json:"fromBlock"` // the first block that the backup had not read
 	To       uint64            `json:"toBlock"`
+	ToTime   int64             `json:"toTime"`         // of that block, in Unix seconds
 	Lost     []ReportedInvoice `json:"lostInvoices"`   // missing in the database
 	Foreign  []ReportedOpener  `json:"unknownOpeners"` // of other missing invoices
 	Closed   []ReportedInvoice `json:"closedInvoices"` // open here, but closed on chain before they expired
@@ -59,6 +60,14 @@ type ReportedPast struct {
 	Payments  []ReportedPayment `json:"unattributedPayments"`
 	// Transfers are transfers out of settlement addresses since the backup that are not known refunds.
 	Transfers []ReportedTransfer `json:"unrecognizedTransfers"`
+	// Unread are transactions that no node has returned, so that it is not known whom they pay.
+	Unread []ReportedUnread `json:"unreadTransactions,omitempty"`
+}
+
+// ReportedUnread is a transaction that the service reads later.
+type ReportedUnread struct {
+	TxHash string `json:"txHash"`
+	Block  uint64 `json:"block"`
 }
 
 // ReportedTransfer is a transfer that may have refunded a payment. Until it is checked, refunds of
@@ -207,7 +216,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if err != nil {
 		return past, err
 	}
-	past = ReportedPast{ChainKey: key, From: from, To: cur.Indexed.Number}
+	past = ReportedPast{ChainKey: key, From: from, To: cur.Indexed.Number, ToTime: cur.Indexed.Time.Unix()}
 	lost, err := ledger.LostInvoices(ctx, s.store, key)
 	if err != nil {
 		return past, err
@@ -250,6 +259,13 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		past.Transfers = append(past.Transfers, ReportedTransfer{
 			ID: t.ID, TxHash: t.TxHash.String(), From: t.From.String(), To: t.To.String(), Amount: t.Amount.String(), Currency: t.Currency, Payments: t.Payments,
 		})
+	}
+	if err != nil {
+		return past, err
+	}
+	unread, err := s.settle.UnreadTransactions(ctx, key)
+	for _, u := range unread {
+		past.Unread = append(past.Unread, ReportedUnread{u.TxHash.String(), u.Block})
 	}
 	return past, err
 }
@@ -312,7 +328,10 @@ func (r RecoveryReport) Markdown() string {
 	p("- Timeline `%s` began behind event %d. All sessions and links that sign in have ended.", r.Timeline, r.LastSeq)
 	p("- The audit log was restored up to entry %d, `%s`. If an archived head is newer, the entries between are lost here.\n", r.Audit.Seq, r.Audit.Hash)
 	for _, c := range r.Chains {
-		p("## %s: blocks %d to %d\n", c.ChainKey, c.From, c.To)
+		p("## %s: blocks %d to %d, of %s\n", c.ChainKey, c.From, c.To, clock.Format(time.Unix(c.ToTime, 0), time.UTC, time.RFC3339))
+		for _, u := range c.Unread {
+			p("- Transaction `%s` in block %d could not be read, so its payments and refunds are unknown. `serve` reads it again: see `quittance chain unread`.", u.TxHash, u.Block)
+		}
 		p("%d invoices are lost, and %d addresses are watched for them. Ask their merchants for copies, and import these with `quittance recover import`.\n", len(c.Lost), c.Watched)
 		if c.Unwatched > 0 {
 			p("%d of them have too many deposit addresses to be watched, so that payments there appear only once they are imported.\n", c.Unwatched)
@@ -363,7 +382,8 @@ No chain knows what people decided since the backup. Compare with the merchants 
 
 - invoices that were made void, amounts that were accepted or waived, and payments that were attributed or dismissed by hand;
 - passkeys and accounts of people whose memberships are kept, which may have been removed;
-- merchants, keys, payment links, settlement addresses and webhook secrets that were added, changed or revoked;
+- merchants, keys, payment links, settlement addresses, webhook URLs and secrets, quotas and approval policies that were added, changed or revoked;
+- who stopped mails, and creates that merchants repeat: their idempotency keys are lost, so that they make second invoices;
 - settlement addresses that were used first after the backup: payments to them are found only once their invoices are imported;
 - refunds that were sent and not mined yet: do not send them again;
 - transfers listed above that were refunds: note which payments they refunded before you check them;

@@ -2406,7 +2406,7 @@ CREATE TABLE recovery (
 );
 INSERT INTO recovery (id, state, reason, since) VALUES (1, 'normal', '', 0);
 
--- The block at which a recovery began to read a chain. Rows stay until the next recovery.
+-- The block at which the last recovery, or one that it continues, began to read a chain.
 CREATE TABLE recovery_chains (
     -- the chain
     chain_key     TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (chain_key <> ''),
@@ -2451,8 +2451,8 @@ CREATE TABLE lost_addresses (
 );
 
 -- Transfers out of settlement addresses in the blocks that a recovery has read. They may refund a payment without a
--- record, because the database lost it, so refunds of payments that they may have refunded cannot be sent. A person
--- deletes a row by checking it.
+-- record, because the database lost it, so refunds of payments that they may have refunded cannot be sent until a person
+-- has checked them.
 CREATE TABLE unrecognized_transfers (
     -- id of the refund that the transfer would be
     id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -2471,7 +2471,9 @@ CREATE TABLE unrecognized_transfers (
     -- the receiver
     to_address   TEXT COLLATE "C" NOT NULL CHECK (length(to_address) = 42),
     -- in minor units
-    amount       TEXT COLLATE "C" NOT NULL CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = '')
+    amount       TEXT COLLATE "C" NOT NULL CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = ''),
+    -- 1: a person has checked it
+    checked      BIGINT NOT NULL CHECK (checked IN (0, 1))
 );
 CREATE INDEX unrecognized_transfers_by_sender ON unrecognized_transfers (from_address, chain_key, token);
 
