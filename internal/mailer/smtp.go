@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 	failed := (*gomail.SendError)(nil)
 	if errors.As(err, &failed) && failed.ErrorCode() > 0 && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
 		err = &AnswerError{answerOf(failed)}
-		if failed.ErrorCode() >= permanentCode {
+		if failed.ErrorCode() >= permanentCode && !aboutAccount.MatchString(answerOf(failed)) {
 			return &RefusedError{err}
 		}
 	}
@@ -87,6 +88,10 @@ func answerOf(failed *gomail.SendError) string {
 
 // permanentCode is the lowest code of a permanent failure.
 const permanentCode = 500
+
+// aboutAccount matches permanent failures with an enhanced code (RFC 3463) that is not about the recipient (X.1, X.2) or
+// the content (X.6): servers answer so if the account is suspended, over its quota, or may not use the sender's address.
+var aboutAccount = regexp.MustCompile(`^5\d\d 5\.([0345789]\.|1\.[78]\b)`)
 
 // message returns a mail with the parts text and HTML. The Message-ID is the same for
 // each attempt.

@@ -116,7 +116,14 @@ func TestSendJudgesAnswers(t *testing.T) {
 	}{
 		{"RCPT", "550 5.1.1 no \"such\" user", true},
 		{"RCPT", "450 4.2.1 try later", false},
-		{"END", "554 5.7.1 spam, affected", true},
+		{"RCPT", "550 no such user", true},
+		{"RCPT", "552 5.2.2 mailbox full", true},
+		{"END", "554 5.6.0 malformed, affected", true},
+		{"RCPT", "550 5.4.5 daily quota exceeded", false}, // the rest is about the account, which the operator can correct
+		{"RCPT", "553 5.7.1 sender address rejected: not owned by user", false},
+		{"RCPT", "550 5.1.8 bad sender's address", false},
+		{"END", "554 5.7.1 the address is not verified", false},
+		{"END", "550 5.7.60 client may not send as this sender", false},
 		{"END", "451 4.3.0 try later", false},
 		{"MAIL", "550 5.7.1 you may not send", false}, // the operator can correct it
 		{"AUTH", "535 5.7.8 wrong password", false},

@@ -3,8 +3,12 @@ package server
 import (
 	"context"
 	crypto "crypto/rand"
+	"errors"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/checkout"
@@ -13,15 +17,47 @@ import (
 // buildMailer builds the worker that sends mails, if there is an SMTP server. They are composed by the checkout.
 func (s *Server) buildMailer() {
 	if s.cfg.SMTP != nil {
+		sender := countMails(s.registry, s.cfg.SMTP)
 		s.mailer = mailer.New(mailer.Config{
-			Store: mailer.NewTables(s.store), Sender: s.cfg.SMTP, Now: s.cfg.Now, Schedule: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
+			Store: mailer.NewTables(s.store), Sender: sender, Now: s.cfg.Now, Schedule: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
 			Compose: func(ctx context.Context, m mailer.Mail) (mailer.Message, error) { return s.page.Mail(ctx, m) },
 			Token:   func() string { return strings.ToLower(crypto.Text()) },
 		})
 		if s.cfg.DashboardURL != "" {
-			s.direct = mailer.NewDirect(s.cfg.SMTP, s.cfg.Logger)
+			s.direct = mailer.NewDirect(sender, s.cfg.Logger)
 		}
 	}
+}
+
+// countedMails is a sender that counts the attempts.
+type countedMails struct {
+	mailer.Sender
+	total *prometheus.CounterVec
+}
+
+func countMails(reg prometheus.Registerer, sender mailer.Sender) mailer.Sender {
+	total := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+		Name: "quittance_mails_total",
+		Help: "Attempts to send mails, by their result: sent, refused for good, or failed.",
+	}, []string{"result"})
+	for _, result := range []string{"sent", "refused", "failed"} {
+		total.WithLabelValues(result) // export 0 before the first one
+	}
+	return countedMails{sender, total}
+}
+
+// Send implements mailer.Sender.
+func (c countedMails) Send(ctx context.Context, id, recipient string, m mailer.Message) error {
+	err := c.Sender.Send(ctx, id, recipient, m)
+	result := "failed"
+	switch {
+	case err == nil:
+		result = "sent"
+	case errors.As(err, new(*mailer.RefusedError)):
+		result = "refused"
+	}
+	c.total.WithLabelValues(result).Inc()
+	return err
 }
 
 // mailURL returns the base of the addresses in mails: the configured one, or the address of a development service.
