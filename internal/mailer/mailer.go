@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of mails.
@@ -27,7 +28,7 @@ const (
 	MaxOfMerchant = 2000
 	// MaxToMailbox bounds a merchant's invoices and reminders to one mailbox in a Day.
 	MaxToMailbox = 20
-	// MaxOfMailbox bounds all merchants' invoices and reminders to one mailbox in a Day.
+	// MaxOfMailbox bounds all merchants' invoices and reminders to one mailbox in a Day, and a process's receipts.
 	MaxOfMailbox = 50
 	// Day is the period of these limits.
 	Day = 24 * time.Hour
@@ -35,6 +36,8 @@ const (
 	Again = time.Hour
 	// MaxListed bounds the mails that are listed of an invoice.
 	MaxListed = 100
+	// maxMailboxes bounds the mailboxes with receipts in memory.
+	maxMailboxes = 10_000
 	// maxError bounds the stored reason of a failure, in characters.
 	maxError = 500
 	// MaxAttempts bounds the attempts to send a mail. With the pauses after them, they take about a day.
@@ -154,8 +157,9 @@ type Config struct {
 
 // Mailer queues mails and sends them. It is safe for concurrent use.
 type Mailer struct {
-	conf Config
-	wake chan struct{}
+	conf     Config
+	wake     chan struct{}
+	receipts *limits.Buckets[string] // by mailbox, which is not stored
 }
 
 // New returns a Mailer. It panics if a field of the configuration is missing.
@@ -163,7 +167,8 @@ func New(c Config) *Mailer {
 	if c.Store == nil || c.Sender == nil || c.Compose == nil || c.Now == nil || c.Schedule == nil || c.Random == nil || c.Token == nil || c.Logger == nil {
 		panic("mailer: all fields of Config are required")
 	}
-	return &Mailer{conf: c, wake: make(chan struct{}, 1)}
+	perMailbox := limits.Limit{Name: "receipts", Quota: MaxOfMailbox, Window: Day}
+	return &Mailer{conf: c, wake: make(chan struct{}, 1), receipts: limits.NewBuckets[string](perMailbox, maxMailboxes, c.Now)}
 }
 
 // Queue queues the receipt of an invoice for an address. Errors are ErrAddress, ErrTooMany
@@ -172,8 +177,16 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 	if !validAddress(address) {
 		return ErrAddress
 	}
+	mailbox := mailboxOf(address)
+	if !m.receipts.Take(mailbox).OK {
+		return ErrTooMany
+	}
 	now := m.conf.Now()
-	return m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
+	err := m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
+	if err != nil {
+		m.receipts.Return(mailbox)
+	}
+	return err
 }
 
 // queue queues a mail to a valid address, due now, with reminders.

@@ -279,6 +279,13 @@ func TestQueueRefuses(t *testing.T) {
 			t.Errorf("with %d mails waiting: %v, want %v", len(q.waiting), err, want)
 		}
 	}
+	for n := range mailer.MaxOfMailbox + 1 { // of many invoices
+		q.number, q.waiting, q.ofMerchant = 0, nil, 0
+		err := m.Queue(t.Context(), fmt.Sprint("inv_", n), "en", []string{"bob@example.com", "Bob+other@Example.com"}[n%2])
+		if tooMany := n == mailer.MaxOfMailbox; errors.Is(err, mailer.ErrTooMany) != tooMany || !tooMany && err != nil {
+			t.Errorf("receipt %d to a mailbox: %v", n+1, err)
+		}
+	}
 }
 
 // TestDirect sends mails that wait in memory, with the fake clock of synctest: a mail that waits for
