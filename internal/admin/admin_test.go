@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/certs"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -279,6 +281,10 @@ func TestReseal(t *testing.T) {
 			_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
 		}))
+		certificates := func(k *access.Keyring) *certs.Cache {
+			return &certs.Cache{Store: store, Keyring: k, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+		}
+		expect.OK(t, certificates(access.NewKeyring(old)).Put(t.Context(), "pay.example.com", []byte("certificate")))
 		for want := 1; want >= 0; want-- {
 			if n, err := admin.Reseal(t.Context(), url, both); err != nil || n != want {
 				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
@@ -289,6 +295,9 @@ func TestReseal(t *testing.T) {
 		r := secrets["cafe"][0]
 		if got, err := access.NewKeyring(newer).Open("cafe", r.Version, access.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != webhooks.SecretActive {
 			t.Errorf("under the new key it is %q, %v", got, err)
+		}
+		if got, err := certificates(access.NewKeyring(newer)).Get(t.Context(), "pay.example.com"); string(got) != "certificate" || err != nil {
+			t.Errorf("under the new key the certificate is %q, %v", got, err)
 		}
 	}
 }

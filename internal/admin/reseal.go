@@ -4,21 +4,26 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/certs"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
 // newest key and returns how many it resealed. It is safe while a service runs
-// that has both keys. The checkpoints of the audit log are signed again, too.
+// that has both keys. Certificates of ACME are resealed, and the checkpoints of the audit log signed again, too.
 func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err error) {
 	err = WithStore(ctx, database, func(store *db.DB) error {
 		if n, err = webhooks.Reseal(ctx, store, v, time.Now); err != nil {
 			return err
+		}
+		if err := (&certs.Cache{Store: store, Keyring: v}).Reseal(ctx); err != nil {
+			return fmt.Errorf("reseal the certificates: %w", err)
 		}
 		_, err := SignCheckpoints(ctx, store, v, false)
 		return err

@@ -42,6 +42,25 @@ func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
+// Reseal seals the entries under the keyring's newest key that are sealed under another one. It is safe while services
+// use them. It leaves out entries that the keyring cannot open.
+func (c *Cache) Reseal(ctx context.Context) error {
+	return c.Store.Update(ctx, func(tx *db.Tx) error {
+		others, err := acmeEntriesNotUnder(ctx, tx, c.Keyring.KeyID())
+		for name, e := range others {
+			text, err := c.Keyring.Open(sealName(name), 0, access.Sealed{KeyID: e.KeyID, Data: e.Sealed})
+			if err != nil {
+				continue // Get counts it as missing
+			}
+			sealed := c.Keyring.Seal(sealName(name), 0, text)
+			if err := resealACMEEntry(ctx, tx, name, e, ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
 // Put implements autocert.Cache.
 func (c *Cache) Put(ctx context.Context, name string, data []byte) error {
 	sealed := c.Keyring.Seal(sealName(name), 0, string(data))
