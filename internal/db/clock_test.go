@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -383,4 +385,49 @@ func TestFrozenReplica(t *testing.T) {
 			expect.Equal(t, r.clock.Now().Sub(began), 30*time.Hour, "%s: … have passed:", name)
 		}
 	}
+}
+
+// hanging is a store of readings that does not answer from the second one on.
+type hanging struct {
+	store db.ClockStore
+	began chan struct{}
+	ended chan struct{}
+}
+
+func (h *hanging) ReadClock(ctx context.Context, own time.Time, next func(db.ClockReading, time.Time) db.ClockReading) (db.ClockReading, error) {
+	if h.began == nil {
+		h.began = make(chan struct{})
+		return h.store.ReadClock(ctx, own, next)
+	}
+	close(h.began)
+	<-h.ended
+	return db.ClockReading{}, errors.New("too late")
+}
+
+// TestClockThatHangs stores a reading on a disk that never answers, as a network disk does without an error. The clock
+// reports it, so that the service is not ready.
+func TestClockThatHangs(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		h, elapsed := &hanging{store: s, ended: make(chan struct{})}, new(atomic.Int64)
+		wake := make(chan struct{}, 1)
+		c, err := db.OpenClock(t.Context(), db.ClockConfig{
+			Store: h, Wall: time.Now, Elapsed: func() time.Duration { return time.Duration(elapsed.Load()) }, Wake: wake, Logger: slog.New(slog.DiscardHandler),
+		})
+		expect.OK(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { c.Run(ctx) })
+		wake <- struct{}{}
+		<-h.began
+		elapsed.Store(int64(9 * time.Second))
+		expect.NoError(t, c.Err())
+		elapsed.Store(int64(11 * time.Second))
+		if c.Err() == nil {
+			t.Error("the clock does not report that its reading hangs")
+		}
+		stop()
+		close(h.ended)
+		running.Wait()
+	})
 }

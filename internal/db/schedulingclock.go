@@ -3,6 +3,7 @@ package db
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ type Clock struct {
 	confirmed time.Duration // the source's distance that Confirmed follows
 	offset    time.Duration // the last logged offset
 	failed    error         // error of the last reading
+	reading   time.Duration // when the reading that is in progress began, by Elapsed; negative without one
 }
 
 // OpenClock returns a clock after its first reading.
@@ -66,7 +68,7 @@ func OpenClock(ctx context.Context, c ClockConfig) (*Clock, error) {
 		c.Elapsed = func() time.Duration { return time.Since(began) }
 	}
 	c.MaxGap = cmp.Or(c.MaxGap, longestOutage)
-	k := &Clock{conf: c}
+	k := &Clock{conf: c, reading: -1}
 	return k, k.read(ctx)
 }
 
@@ -112,11 +114,18 @@ func (c *Clock) Confirmed() time.Time {
 	return clock.Earlier(now.Add(c.confirmed), wall)
 }
 
-// Err returns why the last reading failed, or nil. A reading is written to the database, so a failure
-// shows that the database takes no writes.
+// errReadingHangs means that a disk or server does not answer a commit, which cannot be given up.
+var errReadingHangs = errors.New("the schedule's clock has not been stored in time")
+
+// Err returns why the last reading failed, or that one hangs, or nil. A reading is written to the
+// database, so a failure shows that the database takes no writes.
 func (c *Clock) Err() error {
+	elapsed := c.conf.Elapsed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.reading >= 0 && elapsed-c.reading > clockReadTimeout {
+		return errReadingHangs
+	}
 	return c.failed
 }
 
@@ -134,6 +143,10 @@ func (c *Clock) Run(ctx context.Context) {
 func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clockReadTimeout)
 	defer cancel()
+	began := c.conf.Elapsed()
+	c.mu.Lock()
+	c.reading = max(began, 0)
+	c.mu.Unlock()
 	var at time.Duration // when now was computed; the transaction may take longer, and a test clock may jump in between
 	read, err := c.conf.Store.ReadClock(ctx, c.conf.Wall(), func(last ClockReading, source time.Time) ClockReading {
 		at = c.conf.Elapsed()
@@ -146,6 +159,7 @@ func (c *Clock) read(ctx context.Context) error {
 		return confirm(last, resume(last, source), source)
 	})
 	c.mu.Lock()
+	c.reading = -1
 	if c.failed = err; err == nil {
 		c.now, c.at, c.confirmed = read.Now, at, min(read.Before, read.Offset)
 	}
