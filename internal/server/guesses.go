@@ -31,18 +31,18 @@ const (
 // limits. A token of lookups is taken before a key is looked up, and put back unless the key is
 // wrong, so the lookups in progress are limited too.
 type guesses struct {
-	refusals *limits.Buckets[netip.Prefix]
-	lookups  *limits.Buckets[netip.Prefix]
+	refusals limits.NetworkBuckets
+	lookups  limits.NetworkBuckets
 	// repeated are the lookups of keys that came back. They admit clients that share the address of a
 	// guesser: clients repeat a key, and a guesser has no reason to.
-	repeated *limits.Buckets[netip.Prefix]
+	repeated limits.NetworkBuckets
 	greylist *limits.Greylist[uint64] // by a part of a key's hash
 	proxied  bool                     // as in limits
 }
 
 func newGuesses(proxied bool, now func() time.Time) *guesses {
-	buckets := func(name string, quota int, window time.Duration) *limits.Buckets[netip.Prefix] {
-		return limits.NewBuckets[netip.Prefix](limits.Limit{Name: name, Quota: quota, Window: window}, maxBuckets, now)
+	buckets := func(name string, quota int, window time.Duration) limits.NetworkBuckets {
+		return limits.NewNetworkBuckets(limits.Limit{Name: name, Quota: quota, Window: window}, maxBuckets, now)
 	}
 	return &guesses{
 		refusals: buckets("authentication", maxRefusals, refusalWindow),
@@ -54,9 +54,9 @@ func newGuesses(proxied bool, now func() time.Time) *guesses {
 }
 
 // client returns the client address of a request, and whether it is limited.
-func (g *guesses) client(ctx context.Context) (netip.Prefix, bool) {
+func (g *guesses) client(ctx context.Context) (netip.Addr, bool) {
 	addr := limits.FromContext(ctx)
-	return limits.Network(addr), g.proxied || !addr.IsLoopback()
+	return addr, g.proxied || !addr.IsLoopback()
 }
 
 // admit is an access.Admit. Its error is a *limits.ExceededError.
@@ -66,9 +66,9 @@ func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (don
 		return func(bool) {}, nil
 	}
 	bucket := g.lookups
-	if err := bucket.Take(client).Err(); err != nil {
+	if err := bucket.TakeOf(client).Err(); err != nil {
 		bucket = g.repeated
-		if !g.greylist.CameBack(binary.BigEndian.Uint64(keyHash[:])) || !bucket.Take(client).OK {
+		if !g.greylist.CameBack(binary.BigEndian.Uint64(keyHash[:])) || !bucket.TakeOf(client).OK {
 			return nil, err
 		}
 	}
@@ -110,7 +110,7 @@ func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (ac
 	p, err := a.Authenticator.Authenticate(ctx, text)
 	if access.IsRefusal(err) {
 		if client, limited := a.limits.guesses.client(ctx); limited {
-			if exceeded := a.limits.guesses.refusals.Take(client).Err(); exceeded != nil {
+			if exceeded := a.limits.guesses.refusals.TakeOf(client).Err(); exceeded != nil {
 				err = errors.Join(exceeded, err) // streams end by the refusal
 			}
 		}

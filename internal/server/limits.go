@@ -40,8 +40,8 @@ type sharer struct {
 
 // requestLimits are the limits of requests.
 type requestLimits struct {
-	owners    *limits.Buckets[owner]        // nil if they are not limited
-	addresses *limits.Buckets[netip.Prefix] // of clients without a key; nil if they are not limited
+	owners    *limits.Buckets[owner] // nil if they are not limited
+	addresses limits.NetworkBuckets  // of clients without a key; nil if they are not limited
 	guesses   *guesses
 	inFlight  map[webpage.Door]*limits.Shares[sharer] // requests
 	bodies    map[webpage.Door]*limits.Shares[sharer] // bytes
@@ -61,7 +61,7 @@ func newLimits(cfg Config, m *metrics) *requestLimits {
 		l.owners = limits.NewBuckets[owner](limits.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
 	}
 	if cfg.PerAddress > 0 {
-		l.addresses = limits.NewBuckets[netip.Prefix](limits.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
+		l.addresses = limits.NewNetworkBuckets(limits.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
 	}
 	for _, door := range webpage.Doors {
 		l.inFlight[door] = limits.NewShares[sharer]("in_flight", maxInFlight[door])
@@ -110,8 +110,7 @@ func (l *requestLimits) perAddress(writeError errorWriter, next http.Handler) ht
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if client := limits.FromContext(r.Context()); l.isLimited(client) {
-			result := l.addresses.Take(limits.Network(client))
-			if !l.allow(w, r, writeError, l.addresses.Limit(), result) {
+			if !l.allow(w, r, writeError, l.addresses[1].Limit(), l.addresses.TakeOf(client)) {
 				return
 			}
 		}

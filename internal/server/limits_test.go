@@ -142,6 +142,11 @@ func TestAddressLimit(t *testing.T) {
 		t.Errorf("headers %v", w.Header())
 	}
 	wantLimit(t, "another network", answerOf(h, checkoutPath, "", "2001:db8:1:3::1"), 200, `"address";r=9;t=9`)
+	for n := range 10*limits.SiteWeight - 11 {
+		wantLimit(t, "a network of the site", answerOf(h, checkoutPath, "", fmt.Sprintf("2001:db8:1:%x::1", 100+n)), 200, `"address";r=9;t=9`)
+	}
+	wantLimit(t, "one network of the site too many", answerOf(h, checkoutPath, "", "2001:db8:1:99::1"), 429, `"address";r=0;t=1`)
+	wantLimit(t, "another site", answerOf(h, checkoutPath, "", "2001:db8:2::1"), 200, `"address";r=9;t=9`)
 	for _, shared := range []string{"127.0.0.1", "10.1.2.3", "::1", ""} {
 		for range 11 {
 			wantLimit(t, shared, answerOf(h, checkoutPath, "", shared), 200, "")
@@ -656,7 +661,7 @@ func TestRepeatedKeys(t *testing.T) {
 	g := newGuessed()
 	guessAll := func() {
 		for range maxLookups {
-			g.requestLimits.guesses.lookups.Take(netip.MustParsePrefix(guesser + "/32"))
+			g.requestLimits.guesses.lookups.TakeOf(netip.MustParseAddr(guesser))
 		}
 	}
 	guessAll()

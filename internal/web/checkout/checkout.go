@@ -164,7 +164,7 @@ func New(c Config) *Checkout {
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	checkout.linkedLong = make(map[int]*limits.Buckets[netip.Prefix])
-	for _, weight := range []int{1, SiteWeight} {
+	for _, weight := range []int{1, limits.SiteWeight} {
 		long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour * weight, Window: time.Hour}
 		checkout.linkedLong[weight] = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	}

@@ -24,8 +24,6 @@ const (
 const (
 	// window is the period of a limiter.
 	window = time.Minute
-	// SiteWeight is how many times the quota of one client network an IPv6 site has.
-	SiteWeight = 4
 )
 
 // quota is how many uses a window permits.
@@ -120,7 +118,7 @@ func networksOf(r *http.Request) []network {
 	addr := limits.FromContext(r.Context())
 	all := []network{{limits.Network(addr), 1}}
 	if addr.Is6() {
-		all = append(all, network{limits.Site(addr), SiteWeight})
+		all = append(all, network{limits.Site(addr), limits.SiteWeight})
 	}
 	return all
 }

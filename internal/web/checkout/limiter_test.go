@@ -96,7 +96,7 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 	for i := range 20 {
 		used += spend(&l, q, "acme", fmt.Sprint("lnk_", i), home()...)
 	}
-	expect.Equal(t, used, InvoicesOfClient*SiteWeight, "a home connection makes … invoices a minute:")
+	expect.Equal(t, used, InvoicesOfClient*limits.SiteWeight, "a home connection makes … invoices a minute:")
 	at("acme", "lnk_1", "203.0.113.1:1", true)
 	at("globex", "lnk_99", "203.0.113.1:1", true)
 	at("globex", "lnk_99", "[2001:db8:1:ff00::1]:1", false) // the site has used up its own

@@ -491,7 +491,7 @@ func TestStreamsOfASiteAreLimited(t *testing.T) {
 	c := newWorld().config()
 	c.Feed = newFeed()
 	p := New(c).open
-	for i := range StreamsOfClient * SiteWeight {
+	for i := range StreamsOfClient * limits.SiteWeight {
 		expect.Success(t)(p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))))
 	}
 	var exceeded *limits.ExceededError
