@@ -16,6 +16,14 @@ type Call[V, R any] struct {
 // Finish passes the result to the submitter. Flush calls it once for each call.
 func (c *Call[V, R]) Finish(result R) { c.result <- result }
 
+// Abandon is Finish for a call that may have its result already.
+func (c *Call[V, R]) Abandon(result R) {
+	select {
+	case c.result <- result:
+	default:
+	}
+}
+
 // BatchConfig configures a Batcher. With one lane, Full and Patience are not used; all other fields are required.
 type BatchConfig[V, R any] struct {
 	// Lanes is the largest number of batches that are flushed at the same time.

@@ -483,3 +483,22 @@ func (d *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n
 	expect.OK(t, d.sql.QueryRowContext(t.Context(), query).Scan(&n))
 	return n
 }
+
+// panicking merchants panic once an event of one is recorded.
+type panicking struct{ ledger.Merchants }
+
+func (panicking) WantsEvents(string) bool { panic("no such merchant") }
+
+// TestCreatePanics ends a create with an error if it panics. It runs together with others, in a goroutine of none of them,
+// so that the panic would end the process.
+func TestCreatePanics(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		w.Service = w.service(func(c *ledger.Config) { c.Merchants = panicking{c.Merchants} })
+		_, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()})
+		if err == nil || !strings.Contains(err.Error(), "panic: no such merchant") {
+			t.Errorf("the create ended with %v", err)
+		}
+		w.Service = w.service()
+		w.create()
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -111,6 +112,14 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx, span := tracing.StartRoot(ctx, "create invoices")
 	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))
 	defer span.End()
+	defer func() {
+		if panicked := recover(); panicked != nil { // no request's goroutine runs this
+			err := fmt.Errorf("create invoices: panic: %v\n%s", panicked, debug.Stack())
+			for _, c := range calls {
+				c.Abandon(err)
+			}
+		}
+	}()
 	s.createTogether(ctx, calls, 0)
 }
 
