@@ -60,8 +60,9 @@ type dialect interface {
 	update(ctx context.Context, fn func(*Tx) error) error
 	// heartbeat runs fn in a transaction that does not wait for the connections of other work.
 	heartbeat(ctx context.Context, fn func(*Tx) error) error
-	// migrate brings the schema to the newest version, and reports whether there were no tables.
-	migrate(ctx context.Context) (created bool, err error)
+	// migrate brings the schema to the newest version, and reports whether there were no tables. Without
+	// create, it returns ErrNoDatabase then.
+	migrate(ctx context.Context, create bool) (created bool, err error)
 	// load fills an empty database.
 	load(ctx context.Context, s *DB, tables []string, rows iter.Seq2[Loaded, error], report func(LoadProgress)) error
 	// ping reports whether the database answers.
@@ -73,14 +74,20 @@ type dialect interface {
 
 // Open opens the database at the URL and migrates its schema. The URL is sqlite:PATH, with a file and
 // folder that are created if missing, or postgres://….
-func Open(ctx context.Context, url string) (*DB, error) {
+func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, true) }
+
+// open is Open. Without create, it returns ErrNoDatabase for an empty database, and leaves it empty.
+func open(ctx context.Context, url string, create bool) (*DB, error) {
 	s, err := OpenUnchanged(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	migrating, cancel := context.WithTimeoutCause(ctx, migrateTimeout, ErrTimeout)
 	defer cancel()
-	if err := classify(migrating, s.migrate(migrating)); err != nil {
+	if err := classify(migrating, s.migrate(migrating, create)); err != nil {
+		if errors.Is(err, ErrNoDatabase) {
+			return nil, errors.Join(err, s.Close())
+		}
 		err = cmp.Or(s.CheckWritable(ctx), fmt.Errorf("bring the database's schema up to date: %w", err))
 		return nil, errors.Join(err, s.Close())
 	}
@@ -96,11 +103,7 @@ func OpenExisting(ctx context.Context, url string) (*DB, error) {
 	if err := CheckExists(url); err != nil {
 		return nil, err
 	}
-	s, err := Open(ctx, url)
-	if err == nil && s.created {
-		return nil, errors.Join(ErrNoDatabase, s.Close())
-	}
-	return s, err
+	return open(ctx, url, false)
 }
 
 // CheckExists returns ErrNoDatabase for a SQLite file that does not exist.
@@ -127,8 +130,8 @@ func OpenUnchanged(ctx context.Context, url string) (s *DB, err error) {
 }
 
 // migrate brings the schema to the newest version.
-func (s *DB) migrate(ctx context.Context) (err error) {
-	s.created, err = s.dialect.migrate(ctx)
+func (s *DB) migrate(ctx context.Context, create bool) (err error) {
+	s.created, err = s.dialect.migrate(ctx, create)
 	return err
 }
 

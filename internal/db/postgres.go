@@ -137,7 +137,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
+func (p *postgresDB) migrate(ctx context.Context, create bool) (created bool, err error) {
 	set := settings(p.config, migrationSettings)
 	if p.pooled {
 		set = func(context.Context, *pgx.Conn) error { return nil }
@@ -156,6 +156,9 @@ func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
 	}
 	if created, err = isEmpty(ctx, db); err != nil {
 		return false, err
+	}
+	if created && !create {
+		return false, ErrNoDatabase
 	}
 	schema, err := schemaOf(goose.DialectPostgres)
 	if err != nil {

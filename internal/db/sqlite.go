@@ -115,10 +115,13 @@ func (db *sqliteDB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
 	return db.update(ctx, fn)
 }
 
-func (db *sqliteDB) migrate(ctx context.Context) (created bool, err error) {
+func (db *sqliteDB) migrate(ctx context.Context, create bool) (created bool, err error) {
 	err = db.write.QueryRowContext(ctx, "SELECT count(*) = 0 FROM sqlite_master WHERE name = 'merchants'").Scan(&created)
 	if err != nil {
 		return false, err
+	}
+	if created && !create {
+		return false, ErrNoDatabase
 	}
 	schema, err := schemaOf(goose.DialectSQLite3)
 	if err == nil {
