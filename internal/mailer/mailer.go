@@ -259,7 +259,8 @@ func (m *Mailer) send(ctx context.Context, mail Mail) error {
 	if err != nil {
 		return fmt.Errorf("compose the mail: %w", err)
 	}
-	return m.conf.Sender.Send(ctx, fmt.Sprintf("%s.%d", mail.InvoiceID, mail.Number), mail.Recipient, message)
+	// After a restored backup another mail may get the number, which mailbox providers must not drop as the same one.
+	return m.conf.Sender.Send(ctx, fmt.Sprintf("%s.%d.%d", mail.InvoiceID, mail.Number, mail.CreatedAt.Unix()), mail.Recipient, message)
 }
 
 // pauseAfter returns the pause after an attempt.

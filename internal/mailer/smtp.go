@@ -175,18 +175,32 @@ func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
 			return nil, err
 		}
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		return closer{conn, stop}, nil
+		return &closer{conn, stop, maxAnswers}, nil
 	}
 }
 
-// closer is a connection that can be detached from its context.
+// maxAnswers bounds what a server sends on a connection, in bytes. The client reads lines of any length.
+const maxAnswers = 1 << 20
+
+// closer is a connection that can be detached from its context, and that reads left bytes.
 type closer struct {
 	net.Conn
 	stop func() bool
+	left int
+}
+
+// Read implements net.Conn.
+func (c *closer) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, fmt.Errorf("the server sent more than %d bytes", maxAnswers)
+	}
+	n, err := c.Conn.Read(p)
+	c.left -= n
+	return n, err
 }
 
 // Close closes the connection.
-func (c closer) Close() error {
+func (c *closer) Close() error {
 	c.stop()
 	return c.Conn.Close()
 }

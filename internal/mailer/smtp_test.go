@@ -1,12 +1,14 @@
 package mailer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
+	"net"
 	"net/mail"
 	"strings"
 	"testing"
@@ -152,6 +154,31 @@ func TestSendEndsWithItsContext(t *testing.T) {
 		if refused := (*mailer.RefusedError)(nil); err == nil || errors.As(err, &refused) {
 			t.Errorf("%s: %v", command, err)
 		}
+	}
+}
+
+// TestSendToAServerThatFloods connects to a server that sends a line without an end.
+func TestSendToAServerThatFloods(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	sent := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		expect.NoError(t, err)
+		line, all := bytes.Repeat([]byte("a"), 64<<10), 0
+		for n := 0; err == nil && all < 256<<20; all += n {
+			n, err = conn.Write(line)
+		}
+		expect.NoError(t, errors.Join(conn.Close(), listener.Close()))
+		sent <- all
+	}()
+	s := &mailer.SMTP{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Encryption: mailer.StartTLS, From: mail.Address{Address: "pay@pay.example"}, Now: time.Now}
+	if err := s.Send(t.Context(), "inv_1.1", "ada@example.com", content); err == nil {
+		t.Error("the mail was sent")
+	}
+	if all := <-sent; all > 32<<20 {
+		t.Errorf("%d bytes were read", all)
 	}
 }
 
