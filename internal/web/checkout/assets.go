@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -33,18 +34,30 @@ var assets = map[string]webpage.File{
 	"icon.svg":    newAsset("icon.svg", icon),
 }
 
+// newAsset returns the file with a name, under a folder named by its hash.
 func newAsset(name string, body []byte) webpage.File {
-	return webpage.NewFile("/checkout/static", name, body)
+	file := webpage.NewFile("", name, body)
+	hash := strings.Split(file.Path, ".")[1]
+	file.Path = "/checkout/static/" + hash + "/" + name
+	return file
 }
 
-func (c *Checkout) asset(a webpage.File) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if a.Path == assets["embed.js"].Path {
-			shareScript(w)
-		}
-		c.sendAsset(w, r, a, webpage.Forever)
-		return nil
+// asset answers with a file. During an upgrade pages of the other release name it with another hash. They get
+// this release's file, which is then not cached.
+func (c *Checkout) asset(w http.ResponseWriter, r *http.Request) error {
+	a, ok := assets[r.PathValue("file")]
+	if !ok {
+		return errNotFound
 	}
+	if a.Path == assets["embed.js"].Path {
+		shareScript(w)
+	}
+	cached := "no-cache"
+	if a.Path == r.URL.Path {
+		cached = webpage.Forever
+	}
+	c.sendAsset(w, r, a, cached)
+	return nil
 }
 
 // sendAsset answers with a file and a header Cache-Control.
@@ -82,9 +95,10 @@ func parseTemplates(text *locale.Text) *template.Template {
 		"sum": func(amount, currency string) template.HTML {
 			return "<strong>" + money{amount, currency}.HTML() + "</strong>"
 		},
-		"asset": func(name string) string { return assets[name].Path },
-		"style": func(name string) template.HTML { return styleSheets[name].Element },
-		"code":  webpage.NewQRCode,
+		"asset":    func(name string) string { return assets[name].Path },
+		"style":    func(name string) template.HTML { return styleSheets[name].Element },
+		"code":     webpage.NewQRCode,
+		"reloader": func() template.HTML { return reloader.Element },
 	}).ParseFS(templateFiles, "templates/*.html"))
 }
 

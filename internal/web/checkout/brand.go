@@ -19,7 +19,7 @@ type brand struct {
 }
 
 // Style returns the style sheet of the merchant's color.
-func (b brand) Style() styleSheet { return brandStyle(b.Color) }
+func (b brand) Style() inline { return brandStyle(b.Color) }
 
 func newBrand(m invoice.Merchant) brand {
 	b := brand{Color: m.Color, Logo: m.Logo, Contact: m.SupportContact, Statement: m.Statement}

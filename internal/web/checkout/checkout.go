@@ -186,10 +186,7 @@ func (c *Checkout) Routes() []webpage.Route {
 		c.route("GET /checkout/{id}/logo", c.logo),
 		c.route("GET /checkout/{id}/receipt", c.receipt),
 	}
-	all = append(all, c.route("GET /embed.js", c.embedScript))
-	for _, a := range assets {
-		all = append(all, c.route("GET "+a.Path, c.asset(a)))
-	}
+	all = append(all, c.route("GET /embed.js", c.embedScript), c.route("GET /checkout/static/{hash}/{file}", c.asset))
 	if c.open != nil {
 		all = append(all, c.route("GET /checkout/{id}/events", c.events, webpage.Long))
 	}

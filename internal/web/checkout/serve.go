@@ -20,8 +20,8 @@ import (
 )
 
 // policy allows the page to load only files of this service, and the icons that wallets bring
-// along as data: URLs: no inline scripts, no styles, no frames, no other host.
-const policy = "default-src 'none'; script-src 'self'; style-src 'none'; img-src 'self' data:; connect-src 'self'; " +
+// along as data: URLs: no inline script except the reloader, no styles, no frames, no other host.
+var policy = "default-src 'none'; script-src 'self' " + reloader.source + "; style-src 'none'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // allow replaces 'none' by sources in a directive of a response's policy.

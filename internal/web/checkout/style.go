@@ -23,23 +23,29 @@ var linkStyle string
 //go:embed static/receipt.css
 var receiptStyle string
 
-// styleSheet is a style sheet inside a page, so that the first paint waits for no other
-// request. The page's policy allows exactly its text.
-type styleSheet struct {
+// inline is a style sheet or script inside a page, which waits for no other request. The page's policy
+// allows exactly its text.
+type inline struct {
 	Element template.HTML
 	source  string // in the policy
 }
 
-func newStyleSheet(text string) styleSheet {
+func newStyleSheet(text string) inline { return newInline("style", text) }
+
+func newInline(element, text string) inline {
 	sum := sha256.Sum256([]byte(text))
-	return styleSheet{
-		Element: template.HTML("<style>" + text + "</style>"), //nolint:gosec // part of the program, or colors
+	return inline{
+		Element: template.HTML("<" + element + ">" + text + "</" + element + ">"), //nolint:gosec // part of the program, or colors
 		source:  "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
 	}
 }
 
+// reloader is a script that reloads a page after a minute if the page's own script has not run: its
+// file may not have loaded.
+var reloader = newInline("script", `setTimeout(()=>{document.documentElement.classList.contains("scripted")||location.reload()},6e4)`)
+
 // styleSheets are the style sheets that do not depend on the request, by name.
-var styleSheets = map[string]styleSheet{
+var styleSheets = map[string]inline{
 	"checkout.css": newStyleSheet(pageStyle),
 	"frame.css":    newStyleSheet(frameStyle),
 	"link.css":     newStyleSheet(linkStyle),
@@ -81,7 +87,7 @@ func accents(c webpage.Color) (light, dark webpage.Color) {
 
 // brandStyle returns a style sheet that replaces the accent color by a merchant's, #rrggbb.
 // It is empty for any other text.
-func brandStyle(color string) styleSheet {
+func brandStyle(color string) inline {
 	c, ok := webpage.ParseColor(color)
 	if !ok {
 		return newStyleSheet("")

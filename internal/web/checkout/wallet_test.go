@@ -127,6 +127,24 @@ func TestAssetsAreCompressed(t *testing.T) {
 	}
 }
 
+// TestAssetsOfAnotherRelease asks for files as a page of another release does.
+func TestAssetsOfAnotherRelease(t *testing.T) {
+	w := newWorld()
+	for path, want := range map[string]string{
+		assets["wallet.js"].Path: webpage.Forever, "/checkout/static/0123456789abcdef/wallet.js": "no-cache",
+		"/checkout/static/wallet.js": "", "/checkout/static/0123456789abcdef/other.js": "",
+	} {
+		answer := w.ask(http.MethodGet, path)
+		if want == "" {
+			expect.Equal(t, answer.Code, http.StatusNotFound, "%s: status", path)
+			continue
+		}
+		if answer.Code != http.StatusOK || answer.Header().Get("Cache-Control") != want || answer.Body.String() != string(walletScript) {
+			t.Errorf("%s: status %d, %q", path, answer.Code, answer.Header().Get("Cache-Control"))
+		}
+	}
+}
+
 func TestWalletLinks(t *testing.T) {
 	want := []walletLink{
 		{"MetaMask", "https://link.metamask.io/dapp/pay.example.com/checkout/inv_1"},

@@ -48,6 +48,7 @@ func TestExtraLive(t *testing.T) {
 	}
 	t.Run("the rest as a new amount and code", func(t *testing.T) { restIsShown(t, w) })
 	t.Run("the time left", func(t *testing.T) { timeLeft(t, w) })
+	t.Run("without its script", func(t *testing.T) { scriptLost(t, w) })
 }
 
 // openAt opens the page of a new invoice through a gate.
@@ -124,6 +125,19 @@ func afterOutage(t *testing.T, w *browsertest.World, g *gate) {
 	p.Await(`!document.getElementById("checkout").classList.contains("offline")`)
 }
 
+// scriptLost opens the page while its script does not load. It is loaded again later.
+func scriptLost(t *testing.T, w *browsertest.World) {
+	g := newGate(t, w)
+	g.scriptless.Store(true)
+	inv := w.Invoice("4900000", nil)
+	p := browsertest.Open(t, browsertest.Options{Script: `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms === 60_000 ? 1000 : ms, ...args); }`})
+	p.Go(g.URL + "/checkout/" + inv.ID)
+	payPart(t, w, inv, price)
+	p.Await(counted)
+	g.scriptless.Store(false)
+	p.Await(`document.documentElement.classList.contains("scripted")`)
+}
+
 // restIsShown pays a part, after which the page asks for the rest.
 func restIsShown(t *testing.T, w *browsertest.World) {
 	inv := w.Invoice("4900000", nil)
@@ -163,7 +177,9 @@ type gate struct {
 	withhold atomic.Bool   // do not send the events of streams
 	broken   atomic.Bool   // answer 503 to all other requests
 	// refusal, if not empty, is the reason given for refusing authorizations.
-	refusal atomic.Value
+	refusal    atomic.Value
+	deaf       atomic.Bool // answers no authorization
+	scriptless atomic.Bool // lacks the page's script
 
 	mu   sync.Mutex
 	cuts []context.CancelFunc // of the streams so far
@@ -190,6 +206,10 @@ func newGate(t *testing.T, w *browsertest.World) *gate {
 		reason, _ := g.refusal.Load().(string)
 		switch {
 		case g.broken.Load():
+			rw.WriteHeader(http.StatusServiceUnavailable)
+		case g.scriptless.Load() && strings.HasPrefix(path.Base(r.URL.Path), "checkout."):
+			rw.WriteHeader(http.StatusNotFound)
+		case g.deaf.Load() && path.Base(r.URL.Path) == "authorization":
 			rw.WriteHeader(http.StatusServiceUnavailable)
 		case reason != "" && path.Base(r.URL.Path) == "authorization":
 			rw.Header().Set("Content-Type", "application/problem+json")
