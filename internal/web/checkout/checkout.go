@@ -34,6 +34,9 @@ const (
 	RefreshFinal = 15 * time.Second
 	// RefreshPlain is how often a browser without scripts reloads the page.
 	RefreshPlain = 10 * time.Second
+	// RefreshPaying is the same while the page asks for a payment: the payer may copy from it, or type a
+	// transaction hash.
+	RefreshPaying = time.Minute
 )
 
 // Reader reads from the database. ledger.Reader implements it and documents the methods.

@@ -100,7 +100,11 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 		return pageData{}, err
 	}
 	data := pageData{view: v, Version: status.Version, Left: status.Left, Refresh: status.Refresh, WarnBelow: seconds(WarnBefore), Events: c.open != nil, Frame: newFrame(r, s.profile)}
-	if !s.isFinal() {
+	switch {
+	case s.isFinal():
+	case v.Pay != nil:
+		data.Reload = seconds(RefreshPaying)
+	default:
 		data.Reload = seconds(RefreshPlain)
 	}
 	if v.State != draft {

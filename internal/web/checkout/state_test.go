@@ -239,6 +239,13 @@ func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
 		}
 		expect.Equal(t, w.status(t).Refresh, want, "%s: the script asks again after … s:", story.name)
 		reloads := w.page(t).all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
+		for _, r := range reloads {
+			want := "10"
+			if story.pays {
+				want = "60"
+			}
+			expect.Equal(t, r.attrs["content"], want, "%s: a browser without scripts reloads after … s:", story.name)
+		}
 		if final != (len(reloads) == 0) {
 			t.Errorf("%s: the page has %d reloads without scripts; final is %t", story.name, len(reloads), final)
 		}
