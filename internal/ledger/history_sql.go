@@ -49,11 +49,9 @@ type InvoiceTransition struct {
 	By     string // empty if it is not known
 }
 
-// SeenPayment is a payment with the blocks that confirm it, and with the time when it was last
-// orphaned, which is zero if it never was.
+// SeenPayment is a payment with the blocks that confirm it.
 type SeenPayment struct {
 	PaymentRow
-	OrphanedAt    time.Time
 	Note          string // of its attribution by hand; may be empty
 	Confirmations []Confirmation
 }
@@ -156,7 +154,7 @@ func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]Invoice
 
 func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p SeenPayment, err error) {
-		p.PaymentRow, err = paymentTable.ScanAfter(row, db.Seconds(&p.OrphanedAt), db.Null(db.Text(&p.Note)))
+		p.PaymentRow, err = scanOrphaned(row, db.Null(db.Text(&p.Note)))
 		return p, err
 	}, "SELECT orphaned_at, (SELECT note FROM attributions WHERE payment_id = payments.id ORDER BY id DESC LIMIT 1), "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }

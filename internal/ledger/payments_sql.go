@@ -54,11 +54,21 @@ type PaymentRow struct {
 	SeenAfter int64 // number of the newest event when it was first seen
 	// Use is the use of the payment. SavePayments ignores it.
 	Use invoice.PaymentUse
+	// OrphanedAt is when a reorg last dropped the payment, zero if none did. Only scanOrphaned reads it.
+	OrphanedAt time.Time
 }
 
 // IsOpen reports whether the payment may be an item of the inbox.
 func (p PaymentRow) IsOpen() bool {
 	return !p.Attributed() || p.Screening == invoice.ScreeningQuarantined
+}
+
+// scanOrphaned reads a row of orphaned_at and other columns, followed by the columns of a payment.
+func scanOrphaned(row db.Scanner, more ...any) (PaymentRow, error) {
+	var at time.Time
+	p, err := paymentTable.ScanAfter(row, append([]any{db.Seconds(&at)}, more...)...)
+	p.OrphanedAt = at
+	return p, err
 }
 
 var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {

@@ -263,11 +263,11 @@ func TestTimeline(t *testing.T) {
 	b := newListBackend(1) // paid at now+30
 	at := func(n int64) time.Time { return invoice.Unix(now + n) }
 	p := b.payments[0]
-	p.ObservedAt, p.ConfirmedAt = at(20), at(40)
+	p.ObservedAt, p.OrphanedAt, p.ConfirmedAt = at(20), at(25), at(40)
 	event := invoice.PrefixEvent + number(1)
 	sweep := invoice.Sweep{ID: "swp_1", ObservedAt: at(55), ConfirmedAt: at(70)}
 	b.history = ledger.InvoiceHistory{
-		Payments: []ledger.SeenPayment{{PaymentRow: p, OrphanedAt: at(25), Confirmations: []ledger.Confirmation{{Number: 1, Time: at(35)}, {Number: 2, Time: at(40)}}}},
+		Payments: []ledger.SeenPayment{{PaymentRow: p, Confirmations: []ledger.Confirmation{{Number: 1, Time: at(35)}, {Number: 2, Time: at(40)}}}},
 		Reported: []ledger.ReportedTransaction{{Hash: p.TxHash, At: at(19)}},
 		Signed:   []ledger.Authorization{{ID: "aut_1", CreatedAt: at(18)}},
 		Sweeps:   []ledger.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -74,27 +75,30 @@ func payment(amount, block uint64, at int64, status invoice.PaymentStatus) invoi
 
 // world is the Reader of a Checkout under test.
 type world struct {
-	invoice   invoice.Invoice
-	payments  []invoice.Payment
-	others    []invoice.Payment // of other invoices, or unattributed
-	nodes     Inspector
-	progress  func(string) Progress
-	claims    claims
-	reports   Reports
-	cursor    ledger.Cursor
-	chain     chain.Chain
-	now       int64
-	err       error    // of every read
-	unread    bool     // the chain was never indexed
-	reported  []string // transactions that are not recorded, with their block
-	waived    bool     // a person waived the rest of the amount
-	undecided bool     // payments wait for older blocks
-	stale     bool     // the invoice's sums are stale
-	wallet    TestWallet
-	merchants Merchants
-	refunds   []invoice.RefundRecord // confirmed ones
-	mails     Mails
-	publicURL string
+	invoice  invoice.Invoice
+	payments []invoice.Payment
+	// orphanedAt is when a reorg dropped the orphaned ones, in Unix seconds; 0 is defaultNow.
+	orphanedAt int64
+	others     []invoice.Payment // of other invoices, or unattributed
+	nodes      Inspector
+	progress   func(string) Progress
+	claims     claims
+	reports    Reports
+	cursor     ledger.Cursor
+	chain      chain.Chain
+	now        int64
+	err        error              // of every read
+	unread     bool               // the chain was never indexed
+	reported   []string           // transactions that are not recorded, with their block
+	use        invoice.PaymentUse // of unattributed payments; "" is undecided
+	waived     bool               // a person waived the rest of the amount
+	undecided  bool               // payments wait for older blocks
+	stale      bool               // the invoice's sums are stale
+	wallet     TestWallet
+	merchants  Merchants
+	refunds    []invoice.RefundRecord // confirmed ones
+	mails      Mails
+	publicURL  string
 }
 
 func newWorld() *world {
@@ -120,6 +124,9 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 
 func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]ledger.PaymentRow, error) {
 	rows, err := w.PaymentsOfInvoices(ctx, []string{id})
+	for i := range rows {
+		rows[i].OrphanedAt = invoice.Unix(cmp.Or(w.orphanedAt, int64(defaultNow)))
+	}
 	slices.SortFunc(rows, func(a, b ledger.PaymentRow) int { return b.Compare(a.Position) })
 	return rows[:min(limit, len(rows))], err
 }

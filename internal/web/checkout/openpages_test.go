@@ -286,7 +286,8 @@ func TestPageChangesWithoutEvents(t *testing.T) {
 			w.cursor.Revision++
 		}, 2 * time.Second, seen, unknown},
 		"a payment is not mined again": {func(w *liveWorld) {
-			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow+5-int64(awaitOrphans/time.Second), invoice.Orphaned)}
+			w.orphanedAt = defaultNow + 5 - int64(awaitOrphans/time.Second)
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 		}, func(*liveWorld) {}, 7 * time.Second, unknown, waiting},
 		"a payment is mined again": {func(w *liveWorld) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}

@@ -210,7 +210,7 @@ func (c *Checkout) readPayments(ctx context.Context, s *pageInput) error {
 		if err != nil {
 			return fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
 		}
-		s.payments = payments(rows)
+		s.payments, s.awaited = payments(rows), awaitedUntil(rows)
 	}
 	return nil
 }

@@ -41,6 +41,10 @@ var outcomes = []struct {
 	{"orphaned", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
 	}, unknown, []string{"Taken back by the network", "do not pay again"}, false},
+	{"orphaned just now, of an old block", func(w *world) {
+		w.now, w.orphanedAt = defaultNow+800, defaultNow+790
+		w.payments = []invoice.Payment{payment(4_900_123, 9, defaultNow, invoice.Orphaned)}
+	}, unknown, []string{"Taken back by the network", "do not pay again"}, false},
 	{"orphaned long ago", func(w *world) {
 		w.now = defaultNow + 601
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}

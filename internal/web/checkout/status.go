@@ -83,7 +83,7 @@ func (s pageInput) status() (pageStatus, error) {
 		status.Confirmations = s.following.confirmations(s.chain.Finality, status.newestPending)
 	}
 	if v.State == unknown && !status.blind {
-		status.changesAt = s.awaitedUntil()
+		status.changesAt = s.awaited
 	}
 	if v.Pay != nil {
 		status.expiresAt, status.changesAt = s.invoice.ExpiresAt, s.invoice.ExpiresAt

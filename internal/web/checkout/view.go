@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -36,6 +37,7 @@ type pageInput struct {
 	profile   invoice.Merchant       // zero without one
 	payments  []invoice.Payment      // the newest, at most MaxPayments, newest first
 	refunds   []invoice.RefundRecord // the newest confirmed ones, at most MaxRefunds, newest first
+	awaited   time.Time              // until when orphaned payments are awaited; zero without one
 	others    []invoice.Payment      // the newest to its settlement address without an invoice, at most maxUnmatched
 	waived    bool                   // a person accepts less than the amount
 	chain     chain.Chain
@@ -239,7 +241,7 @@ func (s pageInput) state() state {
 		return unknown
 	case s.now.After(s.invoice.ExpiresAt):
 		return checking
-	case !s.now.After(s.awaitedUntil()):
+	case !s.now.After(s.awaited):
 		return unknown
 	case s.invoice.Partial():
 		return partial
@@ -247,14 +249,15 @@ func (s pageInput) state() state {
 	return waiting
 }
 
-// awaitOrphans is how long after its block an orphaned payment is awaited. Until then the page asks
-// for no other payment, because most are mined again within minutes.
+// awaitOrphans is how long after a reorg a payment that it has dropped is awaited. Until then the page
+// asks for no other payment, because most are mined again within minutes.
 const awaitOrphans = 10 * time.Minute
 
-// awaitedUntil returns the time until which orphaned payments are awaited, or the zero time.
-func (s pageInput) awaitedUntil() (until time.Time) {
-	for _, p := range s.payments {
-		if end := p.BlockTime.Add(awaitOrphans); p.Status == invoice.Orphaned && end.After(until) {
+// awaitedUntil returns the time until which the newest payments that a reorg has dropped are awaited, or
+// the zero time.
+func awaitedUntil(newest []ledger.PaymentRow) (until time.Time) {
+	for _, p := range newest {
+		if end := p.OrphanedAt.Add(awaitOrphans); p.Status == invoice.Orphaned && end.After(until) {
 			until = end
 		}
 	}
