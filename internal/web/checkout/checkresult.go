@@ -111,35 +111,44 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	case !p.Attributed():
 		return s.resultOfUnattributed(p)
 	}
-	said := values{"Amount": s.money(p.Amount), "Time": s.text.Time(p.BlockTime)}
-	v := s.result(good, "result.counted.headline", s.say("result.counted.text", said))
-	switch {
-	case s.invoice.Status == invoice.Void:
-		v = s.result(warn, "receipt.state.void", append(v.Text, s.safeWords()...)).next(s.contactNext())
-	case s.invoice.IsLate(p.Position):
-		text := append(v.Text, s.say("status.ended", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
-		v = s.result(warn, "receipt.state.late", append(text, s.safeWords()...)).next(s.contactNext())
-	case s.invoice.Status == invoice.Open && s.invoice.Partial():
-		v = s.resultOfPart(v.Text)
-	case p.IsUnconfirmed():
-		v = s.result(busy, "status.seen.headline", s.sayAll(said, "result.confirming.text", "status.seen.text"))
-	}
+	v := s.resultOfOwn(p)
 	if p.IsUnconfirmed() {
 		v.Progress, v.Again = s.confirmations(p.BlockNumber), againRead
 	}
 	return v
 }
 
-// resultOfPart returns the result of a payment that counts and is too little, with the given text.
-func (s pageInput) resultOfPart(text []template.HTML) checkResult {
-	text = append(text, s.say("result.part.missing", values{"Missing": s.money(s.rest()), "Amount": s.money(s.invoice.Amount)})...)
-	v := s.result(warn, "receipt.state.part", text).again(againRead)
-	pay := s.payNext()
-	if pay == nil {
-		return v.next(s.contactNext())
+// resultOfOwn returns the result of a payment of the invoice. It counts if the page's state is seen or paid. In other
+// states the page's own words show what it still lacks.
+func (s pageInput) resultOfOwn(p invoice.Payment) checkResult {
+	said := values{"Amount": s.money(p.Amount), "Time": s.text.Time(p.BlockTime)}
+	arrived := s.say("result.counted.text", said)
+	st := s.state()
+	kept := p.Returned.IsZero() && st != refunded && st != void
+	switch {
+	case kept && s.invoice.IsLate(p.Position):
+		text := append(arrived, s.say("status.ended", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
+		return s.result(warn, "receipt.state.late", append(text, s.safeWords()...)).next(s.contactNext())
+	case kept && (st == seen || st == paid) && p.IsUnconfirmed():
+		return s.result(busy, "status.seen.headline", s.sayAll(said, "result.confirming.text", "status.seen.text"))
+	case kept && st == seen:
+		return s.result(good, "result.counted.headline", arrived)
+	case kept && st == paid:
+		v := s.result(good, "result.counted.headline", append(arrived, s.excessWords()...))
+		if !s.invoice.Excess().IsZero() {
+			v = v.next(s.contactNext())
+		}
+		return v
 	}
-	v.Text = append(v.Text, s.say("result.part.until", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
-	return v.next(pay)
+	headline, text := s.words(st)
+	v := checkResult{Tone: warn, Headline: headline, Text: append(arrived, text...)}
+	if !s.isFinal() {
+		v.Text, v.Again = append(v.Text, s.refundWords()...), againRead
+	}
+	if pay := s.payNext(); pay != nil {
+		return v.next(pay)
+	}
+	return v.next(s.contactNext())
 }
 
 // resultOfUnattributed returns why a payment was not attributed to the invoice.
