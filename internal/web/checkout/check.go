@@ -75,15 +75,16 @@ func (c *Checkout) check(w http.ResponseWriter, r *http.Request) error {
 
 // checkPage returns the page about a transaction.
 func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (checkData, error) {
-	before := parseAgain(r.URL.Query())
-	found, err := c.lookUp(r, s, tx, before)
+	found, err := c.lookUp(r, s, tx)
 	if err != nil {
 		return checkData{}, err
 	}
 	v := s.resultOf(found)
 	data := checkData{view: newView(s), Ask: question{InvoiceID: s.invoice.ID, Typed: tx.String()}, Result: &v}
-	if v.Again > 0 && before.times < maxAgain {
-		data.Again, data.Next = seconds(v.Again), before.next(found.report).path(s, tx)
+	asked, _ := strconv.Atoi(r.URL.Query().Get("again")) // 0 if it is malformed
+	if asked = max(0, asked); v.Again > 0 && asked < maxAgain {
+		q := url.Values{"tx": {tx.String()}, "again": {strconv.Itoa(asked + 1)}, "lang": {s.text.Lang()}}
+		data.Again, data.Next = seconds(v.Again), "/checkout/"+s.invoice.ID+"/check?"+q.Encode()
 	}
 	if v.Claimable != nil && c.conf.Claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
 		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable)
@@ -91,54 +92,12 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 	return data, err
 }
 
-// again is passed from one page to the next when a page reloads to ask again: how often it has asked,
-// and the sender and the nonce of the transaction if it was queued.
-type again struct {
-	times  int
-	sender invoice.Address
-	nonce  uint64
-}
-
-// parseAgain reads the path that path has written. It ignores malformed parts.
-func parseAgain(q url.Values) (a again) {
-	var errs [2]error
-	a.sender, errs[0] = chain.ParseAddress(q.Get("from"))
-	a.nonce, errs[1] = strconv.ParseUint(q.Get("nonce"), 10, 64)
-	if errs != [2]error{} {
-		a = again{}
-	}
-	times, err := strconv.Atoi(q.Get("again"))
-	if err == nil {
-		a.times = max(0, times)
-	}
-	return a
-}
-
-// next returns the state that the page passes on after a report of the nodes, which may be nil.
-func (a again) next(report *chain.Report) again {
-	a.times++
-	if report != nil && report.State == chain.Queued {
-		a.sender, a.nonce = report.Sender, report.Nonce
-	}
-	return a
-}
-
-// path returns the path of the next page.
-func (a again) path(s pageInput, tx invoice.Hash) string {
-	q := url.Values{"tx": {tx.String()}, "again": {strconv.Itoa(a.times)}, "lang": {s.text.Lang()}}
-	if !a.sender.IsZero() {
-		q.Set("from", chain.Checksum(a.sender))
-		q.Set("nonce", strconv.FormatUint(a.nonce, 10))
-	}
-	return "/checkout/" + s.invoice.ID + "/check?" + q.Encode()
-}
-
 // maxShown bounds the input that the page repeats, in bytes.
 const maxShown = 200
 
 // lookUp returns the stored payments of a transaction or, without any, the report of
 // the nodes. Lookups at the nodes are limited; the error is errTooOften.
-func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before again) (lookup, error) {
+func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup, error) {
 	rows, err := c.conf.Reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
 	if err != nil {
 		return lookup{}, fmt.Errorf("read payments of transaction %s: %w", tx, err)
@@ -150,7 +109,7 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 	if _, ok := s.relevant(found.payments); ok || c.lookups.conf.Inspector == nil {
 		return found, nil
 	}
-	asked, err := c.lookups.ask(r, s.invoice.MerchantID, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo(), before.sender, before.nonce})
+	asked, err := c.lookups.ask(r, s.invoice.MerchantID, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo()})
 	if err != nil {
 		return found, err
 	}

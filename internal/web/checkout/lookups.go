@@ -19,6 +19,9 @@ const (
 	AnswerWithin = 1500 * time.Millisecond
 	// keepLookups is how long a finished lookup answers the same question.
 	keepLookups = 5 * time.Second
+	// keepQueued is how long a lookup is kept whose transaction was queued, so that the next one can find out that it
+	// was replaced.
+	keepQueued = maxAgain * againAsk
 )
 
 // Inspector looks up transactions at the nodes. *chain.Inspector implements it.
@@ -33,8 +36,8 @@ type Inspector interface {
 
 // lookups are the lookups of transactions at the nodes. Requests with the same question share one.
 //
-// Invariant: recent holds those in flight, and those that ended less than keepLookups ago;
-// older ones are removed when one begins.
+// Invariant: recent holds those in flight, and those that ended less than keepLookups or, if their transaction was
+// queued, keepQueued ago; older ones are removed when one begins.
 type lookups struct {
 	conf     Config
 	limit    limiter
@@ -44,15 +47,12 @@ type lookups struct {
 	recent map[transactionQuery]*nodeLookup
 }
 
-// transactionQuery is a question about a transaction. sender and nonce are zero unless the transaction
-// was queued when the page asked before.
+// transactionQuery is a question about a transaction.
 type transactionQuery struct {
 	invoiceID string
 	chainKey  string
 	tx        invoice.Hash
 	to        invoice.Address
-	sender    invoice.Address
-	nonce     uint64
 }
 
 // nodeLookup is a lookup. The fields below done are set before it is closed.
@@ -60,8 +60,19 @@ type nodeLookup struct {
 	done     chan struct{}
 	ended    time.Time
 	report   chain.Report
+	queued   *chain.Report // of this or an earlier lookup; nil if the transaction was not queued
 	replaced bool
 	err      error
+}
+
+// isNewer reports whether the lookup has not ended, or ended less than a time ago.
+func (n *nodeLookup) isNewer(now time.Time, than time.Duration) bool {
+	select {
+	case <-n.done:
+		return now.Sub(n.ended).Abs() < than
+	default:
+		return true
+	}
 }
 
 // ask returns the lookup that answers a question: a recent one, or one that begins, for the
@@ -69,17 +80,18 @@ type nodeLookup struct {
 func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeLookup, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.conf.Now()
 	for other, lookup := range l.recent {
-		select {
-		case <-lookup.done:
-			if l.conf.Now().Sub(lookup.ended).Abs() >= keepLookups {
-				delete(l.recent, other)
-			}
-		default:
+		if !lookup.isNewer(now, keepLookups) && (lookup.queued == nil || !lookup.isNewer(now, keepQueued)) {
+			delete(l.recent, other)
 		}
 	}
-	if lookup := l.recent[q]; lookup != nil {
-		return lookup, nil
+	lookup := &nodeLookup{done: make(chan struct{})}
+	if last := l.recent[q]; last != nil {
+		if last.isNewer(now, keepLookups) {
+			return last, nil
+		}
+		lookup.queued = last.queued
 	}
 	payer := limits.Payer(r.Context(), owner)
 	if l.inFlight.Take(1, payer...) != nil {
@@ -90,7 +102,6 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 		done()
 		return nil, errTooOften
 	}
-	lookup := &nodeLookup{done: make(chan struct{})}
 	l.recent[q] = lookup
 	ctx := chain.OnBehalfOf(context.WithoutCancel(r.Context()), owner)
 	go func() {
@@ -103,8 +114,12 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 // run asks the nodes, which the inspector bounds.
 func (l *lookups) run(ctx context.Context, q transactionQuery, lookup *nodeLookup) {
 	lookup.report, lookup.err = l.conf.Inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
-	if lookup.err == nil && lookup.report.State == chain.Unknown && !q.sender.IsZero() {
-		lookup.replaced, lookup.err = l.conf.Inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)
+	switch {
+	case lookup.err != nil:
+	case lookup.report.State == chain.Queued && lookup.report.Chain.Key == q.chainKey:
+		lookup.queued = &lookup.report
+	case lookup.report.State == chain.Unknown && lookup.queued != nil:
+		lookup.replaced, lookup.err = l.conf.Inspector.IsReplaced(ctx, q.chainKey, lookup.queued.Sender, lookup.queued.Nonce)
 	}
 	if errors.Is(lookup.err, chain.ErrUnavailable) {
 		l.conf.Logger.LogAttrs(ctx, slog.LevelWarn, "transaction not looked up",
