@@ -65,6 +65,11 @@ const (
 // Action is the kind of a change.
 type Action string
 
+// IsOfAccess reports whether the action is about keys and sessions, which no open page shows.
+func (a Action) IsOfAccess() bool {
+	return strings.HasPrefix(string(a), "key.") || strings.HasPrefix(string(a), "session.")
+}
+
 // Actions.
 const (
 	ActionKeyCreate         Action = "key.create"

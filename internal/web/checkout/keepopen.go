@@ -3,11 +3,12 @@ package checkout
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -75,8 +76,8 @@ func (p *openPages) awaitNews(ctx context.Context, after webhooks.Position) (web
 	return news.Through, nil
 }
 
-// markAbout marks the pages of the news as changed. The audit log has a manual attribution under the
-// payment's id, and a decision under its own, so they mark all pages of their merchant.
+// markAbout marks the pages of the news as changed: of each event, of each change to an invoice, and all pages of the
+// merchant of any other change, since it may be about a payment or a refund.
 func (p *openPages) markAbout(news webhooks.News) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,16 +85,17 @@ func (p *openPages) markAbout(news webhooks.News) {
 		p.markOne(e.InvoiceID)
 	}
 	for _, change := range news.Changes {
-		switch change.Action {
-		case access.ActionInvoiceVoid, access.ActionInvoiceDelete:
+		switch {
+		case change.Action.IsOfAccess():
+		case strings.HasPrefix(change.Object, invoice.PrefixInvoice):
 			p.markOne(change.Object)
-		case access.ActionAttributionAssign, access.ActionInboxDecide, access.ActionInboxUndo:
-			for id, page := range p.pages {
+		default:
+			for _, page := range p.pages {
 				if page.status.merchantID == change.MerchantID {
-					p.markOne(id)
+					p.markLater(page)
 				}
 			}
-		default:
+			clock.Wake(p.wake)
 		}
 	}
 }

@@ -271,6 +271,47 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+// An open page of a payment that is held, which may take days, is not read more often than at its heartbeat.
+func TestHeldPaymentIsNotReadAgain(t *testing.T) {
+	live(t, nil, func(t *testing.T, w *liveWorld) {
+		w.payments, w.cursor.Confirmed.Number = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Held)}, 11
+		w.open().want(seen)
+		w.pass(2 * observeInterval)
+		before := w.reads.Load()
+		w.pass(2 * Heartbeat)
+		if reads := w.reads.Load() - before; reads < 1 || reads > 3 {
+			t.Errorf("the page was read %d times", reads)
+		}
+	})
+}
+
+// A page with payments is read again at its heartbeat, since some changes of what is due make neither an event nor a
+// change: a refund that ends, and the transfer amount of the rest.
+func TestPageIsReadAtItsHeartbeat(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*liveWorld)
+		to     state
+	}{
+		"a refund is mined":        {func(w *liveWorld) { w.payments[0].Returned = w.payments[0].Amount }, waiting},
+		"the rest gets its amount": {func(w *liveWorld) { w.invoice.RemainingTransfer = invoice.NewAmount(2_900_456) }, partial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, nil, func(t *testing.T, w *liveWorld) {
+				w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+				page := w.open()
+				first := page.want(partial)
+				w.pass(2 * observeInterval)
+				w.change(func() { test.change(w) })
+				w.pass(Heartbeat*6/5 + 2*observeInterval)
+				events := page.take()
+				if last := events[len(events)-1]; last.State != test.to || last.Version == first.Version {
+					t.Errorf("the page got %+v after %+v", events, first)
+				}
+			})
+		})
+	}
+}
+
 // Changes without an event are found by the clock and by the chain.
 func TestPageChangesWithoutEvents(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -349,6 +390,7 @@ func TestPageOfABlindChain(t *testing.T) {
 func TestPageFollowsTheAuditLog(t *testing.T) {
 	for _, change := range []access.ChangeRow{
 		{Action: access.ActionInvoiceVoid, Object: testID}, {Action: access.ActionAttributionAssign, MerchantID: "corner-cafe", Object: "pay_1"},
+		{Action: access.ActionRefundPrepare, MerchantID: "corner-cafe", Object: "ref_1"}, {Action: access.ActionRefundCancel, MerchantID: "corner-cafe", Object: "ref_1"},
 		{Action: access.ActionInboxDecide, MerchantID: "corner-cafe", Object: "dec_1"}, {Action: access.ActionInboxUndo, MerchantID: "corner-cafe", Object: "dec_1"},
 	} {
 		live(t, nil, func(_ *testing.T, w *liveWorld) {

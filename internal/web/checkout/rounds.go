@@ -92,7 +92,8 @@ func (p *openPages) takeChanged() *openPage {
 
 // observe looks at the pages of the next slot, and at the chains with the first one. It marks
 // the pages that a chain or the clock has changed, and sends new numbers of confirmations and
-// statuses that are to be repeated.
+// statuses that are to be repeated. A repeated status that depends on payments is read again, since the
+// end of a refund and a new transfer amount write neither an event nor a change.
 func (p *openPages) observe(ctx context.Context) {
 	if p.rounds.slot == 0 {
 		p.followChains(ctx)
@@ -110,7 +111,12 @@ func (p *openPages) observe(ctx context.Context) {
 			}
 		case page.status.isOver(now), ok && page.status.isOutdated(seen, now):
 			p.markLater(page)
-		case ok && page.status.confirm(p.checkout.chains[page.status.chainKey].Finality, seen.following), !page.beat.IsZero() && !beat.Before(page.beat):
+		case !page.beat.IsZero() && !beat.Before(page.beat):
+			p.send(page)
+			if page.status.hasPayments {
+				p.markLater(page)
+			}
+		case ok && page.status.confirm(p.checkout.chains[page.status.chainKey].Finality, seen.following):
 			p.send(page)
 		}
 	}

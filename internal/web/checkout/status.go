@@ -41,12 +41,15 @@ type pageStatus struct { //nolint:recvcheck // only confirm changes it
 	statusData
 	chainKey   string
 	merchantID string
-	open       bool      // the invoice is open
-	expiresAt  time.Time // zero unless the page counts down
-	changesAt  time.Time // last second before the clock changes the page; zero if it does not
-	indexed    uint64    // the chain's newest block, up to which Confirmations counts
-	blind      bool      // the chain was
-	unmatched  unmatched
+	open       bool // the invoice is open
+	// hasPayments reports whether the invoice is open and has payments, or one of them is pending or held.
+	hasPayments bool
+	expiresAt   time.Time // zero unless the page counts down
+	changesAt   time.Time // last second before the clock changes the page; zero if it does not
+	indexed     uint64    // the chain's newest block, up to which Confirmations counts
+	confirmed   uint64    // the chain's newest final block
+	blind       bool      // the chain was
+	unmatched   unmatched
 	// oldestPending and newestPending are blocks of pending payments, 0 without one.
 	oldestPending, newestPending uint64
 }
@@ -70,12 +73,13 @@ func (s pageInput) status() (pageStatus, error) {
 	status := pageStatus{
 		statusData: statusData{State: v.State, Version: version, Refresh: seconds(RefreshFinal)},
 		chainKey:   s.chain.Key, merchantID: s.invoice.MerchantID, open: s.invoice.Status == invoice.Open,
-		indexed: s.following.indexed.Number, blind: s.following.isBlind(s.now),
+		indexed: s.following.indexed.Number, confirmed: s.following.confirmed.Number, blind: s.following.isBlind(s.now),
 	}
 	if !v.Unmatched {
 		status.unmatched = s.unmatched()
 	}
 	status.oldestPending, status.newestPending = s.pendingBlocks()
+	status.hasPayments = status.open && len(s.payments) > 0 || status.oldestPending > 0
 	if !s.isFinal() {
 		status.Refresh = seconds(RefreshOpen)
 	}
@@ -138,7 +142,8 @@ func (s pageStatus) isOutdated(chain look, now time.Time) bool {
 	if s.State == unknown && !s.blind && chain.indexed.Number > s.indexed || slices.ContainsFunc(chain.unattributed, s.unmatched.has) {
 		return true
 	}
-	return s.oldestPending > 0 && (chain.reorged || s.oldestPending <= chain.confirmed.Number)
+	isNewlyFinal := func(block uint64) bool { return s.confirmed < block && block <= chain.confirmed.Number }
+	return s.oldestPending > 0 && chain.reorged || isNewlyFinal(s.oldestPending) || isNewlyFinal(s.newestPending)
 }
 
 // confirm updates the confirmations after newer blocks, and reports whether they changed.

@@ -192,7 +192,7 @@ func (s *liveStream) concerns(news webhooks.News) bool {
 		}
 	}
 	for _, c := range news.Changes {
-		if isOfAccess(c.Action) {
+		if c.Action.IsOfAccess() {
 			continue
 		}
 		if (s.merchant == "" || c.MerchantID == s.merchant) && (s.invoice == "" || c.Object == s.invoice || !strings.HasPrefix(c.Object, invoice.PrefixInvoice)) {
@@ -200,11 +200,6 @@ func (s *liveStream) concerns(news webhooks.News) bool {
 		}
 	}
 	return false
-}
-
-// isOfAccess reports whether an action is about keys and sessions, which live pages do not show.
-func isOfAccess(a access.Action) bool {
-	return strings.HasPrefix(string(a), "key.") || strings.HasPrefix(string(a), "session.")
 }
 
 // message returns the version as a message.
