@@ -87,7 +87,7 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 		data.Again, data.Next = seconds(v.Again), "/checkout/"+s.invoice.ID+"/check?"+q.Encode()
 	}
 	if v.Claimable != nil && c.conf.Claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
-		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable)
+		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable, found.open)
 	}
 	return data, err
 }
@@ -105,6 +105,9 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup
 	var found lookup
 	for _, row := range rows {
 		found.payments = append(found.payments, row.Payment)
+		if row.Use == invoice.UseUndecided && s.invoice.Accepts(row.Transfer) {
+			found.open++
+		}
 	}
 	if _, ok := s.relevant(found.payments); ok || c.lookups.conf.Inspector == nil {
 		return found, nil

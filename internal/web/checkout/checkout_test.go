@@ -145,7 +145,11 @@ func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.
 	var rows []ledger.PaymentRow
 	for _, p := range slices.Concat(w.payments, w.others) {
 		if p.TxHash == tx {
-			rows = append(rows, ledger.PaymentRow{Payment: p})
+			row := ledger.PaymentRow{Payment: p, Use: w.use}
+			if !p.Attributed() && w.use == "" {
+				row.Use = invoice.UseUndecided
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, w.err

@@ -12,6 +12,7 @@ import (
 // lookup is what is known about a transaction.
 type lookup struct {
 	payments []invoice.Payment // its stored payments, on any chain
+	open     int               // of these, how many await a decision and may be for the invoice
 	report   *chain.Report     // of the nodes; nil if they were not asked, or did not answer
 	pending  bool              // the nodes have not answered yet
 	replaced bool              // the report is that the transaction is unknown, and it cannot be mined any more

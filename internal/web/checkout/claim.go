@@ -40,7 +40,8 @@ type claimForm struct {
 	AtOnce    bool   // a signature attributes the payment at once
 }
 
-func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment) (*claimForm, error) {
+// claimForm returns the form for a payment of a transaction in which a number of payments await a decision.
+func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment, open int) (*claimForm, error) {
 	kept, err := c.conf.Reader.InvoiceClaims(ctx, s.invoice.ID, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read claims of %s: %w", s.invoice.ID, err)
@@ -51,7 +52,7 @@ func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment
 	}
 	d := invoice.NearInvoice{Invoice: s.invoice}.Differ(p.Transfer)
 	return &claimForm{
-		AtOnce: !d.Early && d.LateBy <= invoice.LateWindow && len(waits) == 0,
+		AtOnce: !d.Early && d.LateBy <= invoice.LateWindow && len(waits) == 0 && open == 1,
 		TxHash: p.TxHash.String(), Payer: chain.Checksum(p.From), Text: chain.ClaimText(s.chain.ID, s.invoice, p.TxHash), Kept: kept,
 	}, nil
 }

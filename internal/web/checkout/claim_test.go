@@ -60,9 +60,17 @@ func TestClaimForm(t *testing.T) {
 	if words := page.id(t, "claim").words(); !strings.Contains(words, "counts at once. Signing moves no money") {
 		t.Errorf("a signature is enough, and the form reads %s", words)
 	}
-	w.undecided = true
-	if words := w.check(t, tx.String()).id(t, "claim").words(); strings.Contains(words, "at once") {
-		t.Errorf("while the payment waits for older blocks, the form reads %s", words)
+	for name, change := range map[string]func(*world){
+		"a refund is prepared":      func(w *world) { w.use = invoice.UseRefunding },
+		"the merchant dismissed it": func(w *world) { w.use = invoice.UseDismissed },
+		"there is another like it":  func(w *world) { w.others = append(w.others, unattributed(4_890_123, defaultNow)) },
+		"it waits for older blocks": func(w *world) { w.undecided = true },
+	} {
+		w := claimable()
+		change(w)
+		if words := w.check(t, tx.String()).id(t, "claim").words(); strings.Contains(words, "at once") {
+			t.Errorf("%s, and the form reads %s", name, words)
+		}
 	}
 	w.claims.kept = testID + " pay_1"
 	page = w.check(t, tx.String())
