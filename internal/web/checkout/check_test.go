@@ -410,12 +410,20 @@ func TestLookupsAreLimited(t *testing.T) {
 	h := w.handler()
 	path := "/checkout/" + testID + "/check?tx="
 	ask := func(client string, hash invoice.Hash) int { return askFrom(h, client, path+hash.String()) }
-	for i := range LookupsOfInvoice {
+	const ofClient = (LookupsOfInvoice + 1) / 2 // of one invoice
+	for i := range ofClient {
 		if got := ask("203.0.113.7:99", testHash(byte(i+1))); got != http.StatusOK {
 			t.Fatalf("lookup %d answers %d", i, got)
 		}
 	}
-	if got := ask("203.0.113.8:99", testHash(99)); got != http.StatusTooManyRequests || n.asked != LookupsOfInvoice {
+	if got := ask("203.0.113.7:99", testHash(99)); got != http.StatusTooManyRequests || n.asked != ofClient {
+		t.Errorf("beyond the client's share the status is %d, and the nodes were asked %d times", got, n.asked)
+	}
+	expect.Equal(t, ask("203.0.113.8:99", testHash(98)), http.StatusOK, "another client's status is")
+	for i := range LookupsOfInvoice {
+		ask(fmt.Sprintf("192.0.2.%d:99", i+1), testHash(byte(100+i)))
+	}
+	if got := ask("198.51.100.1:99", testHash(97)); got != http.StatusTooManyRequests || n.asked != LookupsOfInvoice {
 		t.Errorf("beyond the invoice's limit the status is %d, and the nodes were asked %d times", got, n.asked)
 	}
 	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}

@@ -128,8 +128,8 @@ type Checkout struct {
 	reported  limiter // of reports by wallets
 	named     limiter // of addresses for refunds
 	linked    limiter // of invoices of links
-	// linkedLong are the same limits for an hour, of client networks and of sites, by their weights.
-	linkedLong map[int]*limits.Buckets[netip.Prefix]
+	// linkedLong limits the same for an hour, of addresses and of IPv6 sites.
+	linkedLong *limits.Buckets[netip.Prefix]
 	mailed     limiter    // requested mails
 	open       *openPages // nil without a feed
 	cursors    cursors
@@ -166,11 +166,8 @@ func New(c Config) *Checkout {
 		},
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
-	checkout.linkedLong = make(map[int]*limits.Buckets[netip.Prefix])
-	for _, weight := range []int{1, limits.SiteWeight} {
-		long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour * weight, Window: time.Hour}
-		checkout.linkedLong[weight] = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
-	}
+	long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
+	checkout.linkedLong = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout)
 	}

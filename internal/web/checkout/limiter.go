@@ -29,11 +29,8 @@ const (
 // quota is how many uses a window permits.
 type quota struct {
 	all      int // by all clients
-	ofObject int // to one object; 0 is any number
+	ofObject int // to one object, divided among client networks; 0 is any number
 	ofClient int // by one client network
-	// divided is set if many payers use one object, such as a payment link. Then its quota is divided
-	// among client networks, too.
-	divided bool
 }
 
 // party is an account for counting uses: a merchant, an object, or a client network, either with all
@@ -83,7 +80,7 @@ func (l *limiter) allow(now time.Time, r *http.Request, q quota, merchant, objec
 			return false
 		}
 		counted = append(counted, alone, at)
-		if q.divided {
+		if q.ofObject > 0 {
 			if l.used[to] >= (q.ofObject-l.used[ofObject])*n.weight {
 				return false
 			}

@@ -84,7 +84,7 @@ func home() (all []string) {
 // TestNobodyClosesTheLinks uses up quotas at the links of one merchant, from one connection with an IPv6 /56, and then
 // from very many clients. Clients elsewhere can still make invoices at links of that merchant and of others.
 func TestNobodyClosesTheLinks(t *testing.T) {
-	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
+	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient}
 	var l limiter
 	at := func(merchant, link, client string, want bool) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 func TestLimiterLeavesSome(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		q := quota{all: rapid.IntRange(8, 200).Draw(t, "all"), ofClient: rapid.IntRange(1, 50).Draw(t, "ofClient"), divided: true}
+		q := quota{all: rapid.IntRange(8, 200).Draw(t, "all"), ofClient: rapid.IntRange(1, 50).Draw(t, "ofClient")}
 		q.ofObject = rapid.IntRange(1, q.all/2).Draw(t, "ofObject")
 		var l limiter
 		now := newWorld().defaultNow()

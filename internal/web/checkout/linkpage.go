@@ -23,7 +23,7 @@ const (
 	InvoicesOfLink = 60
 	// InvoicesOfClient bounds the invoices per minute of one client network.
 	InvoicesOfClient = 20
-	// InvoicesOfClientPerHour bounds the invoices per hour of one client network. At 20 a minute one
+	// InvoicesOfClientPerHour bounds the invoices per hour of one address or IPv6 site. At 20 a minute one
 	// client could take all transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds the invoices per minute of all links.
@@ -153,16 +153,11 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
-	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
-	if !c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID) {
+	if all := networksOf(r); len(all) > 0 && !c.linkedLong.Take(all[len(all)-1].prefix).OK {
 		return false
 	}
-	for _, n := range networksOf(r) {
-		if !c.linkedLong[n.weight].Take(n.prefix).OK {
-			return false
-		}
-	}
-	return true
+	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient}
+	return c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID)
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.

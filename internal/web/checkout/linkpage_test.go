@@ -316,6 +316,15 @@ func TestLinkLimitPerHour(t *testing.T) {
 		t.Errorf("in two hours one client makes %d and %d invoices", made, n)
 	}
 	expect.Equal(t, press("192.0.2.2"), http.StatusSeeOther, "another client: status")
+	made = len(f.paid)
+	for i := range 2 * InvoicesOfClientPerHour { // a home connection has many networks
+		press(fmt.Sprintf("2001:db8:1:%x::1", i))
+		f.now++
+	}
+	const returned = 10 // uses that the limit has back by then
+	if n := len(f.paid) - made; n < InvoicesOfClientPerHour/2 || n > InvoicesOfClientPerHour+returned {
+		t.Errorf("an IPv6 site makes %d invoices at once", n)
+	}
 }
 
 func TestLinkCode(t *testing.T) {
