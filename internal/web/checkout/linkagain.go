@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -27,7 +28,11 @@ func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string,
 	}
 	path := "/pay/" + l.MerchantID + "/" + l.Slug
 	if l.IsFree() {
-		return path + f.query("amount", s.major(s.invoice.Amount)), nil
+		amount := s.major(s.invoice.Amount)
+		if _, decimals, _ := strings.Cut(amount, "."); len(decimals) == len("000") {
+			amount += "0" // in some languages three digits may be thousands
+		}
+		return path + f.query("amount", amount), nil
 	}
 	return path + f.query(), nil
 }

@@ -450,6 +450,9 @@ func TestLinkAgain(t *testing.T) {
 	}{
 		{"expired", func(*world, *fakeLinks) {}, "/pay/corner-cafe/espresso"},
 		{"a free amount", func(_ *world, f *fakeLinks) { f.link.Amount = invoice.Amount{} }, "/pay/corner-cafe/espresso?amount=4.90"},
+		{"three decimals", func(w *world, f *fakeLinks) {
+			f.link.Amount, w.invoice.Amount = invoice.Amount{}, invoice.NewAmount(12_345_000)
+		}, "/pay/corner-cafe/espresso?amount=12.3450"},
 		{"open", func(w *world, _ *fakeLinks) { w.invoice.Status = invoice.Open }, ""},
 		{"void", func(w *world, _ *fakeLinks) { w.invoice.Status = invoice.Void }, ""},
 		{"of no link", func(w *world, _ *fakeLinks) { w.invoice.Details.Metadata = nil }, ""},
