@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // walletData is the data for the script that talks to the payer's wallet. Amounts are in minor units.
@@ -26,7 +27,7 @@ type walletData struct {
 	Block    *walletBlock    `json:"block,omitempty"`
 	Coin     chain.Coin      `json:"coin"`
 	RPC      []string        `json:"rpc,omitempty"` // nodes, for a wallet that lacks the network
-	Payments []walletPayment `json:"payments"`      // at most MaxPayments, newest first
+	Payments []walletPayment `json:"payments"`      // at most MaxPayments, newest first, without orphaned ones
 	Now      int64           `json:"now"`           // Unix seconds
 }
 
@@ -82,6 +83,9 @@ func (s pageInput) walletData() walletData {
 		d.Block = &walletBlock{strconv.FormatUint(s.following.confirmed.Number, 10), s.following.confirmed.Hash.String()}
 	}
 	for _, p := range s.payments {
+		if p.Status == invoice.Orphaned {
+			continue // the script follows it
+		}
 		d.Payments = append(d.Payments, walletPayment{p.TxHash.String(), chain.Checksum(p.From)})
 	}
 	return d

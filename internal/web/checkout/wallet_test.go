@@ -60,6 +60,9 @@ func TestWalletAmounts(t *testing.T) {
 		{"seen", func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
 		}, "0", "", 1},
+		{"orphaned", func(w *world) {
+			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+		}, "0", "", 0},
 		{"the time is up", func(w *world) { w.now = expires + 1 }, "0", "", 0},
 		{"expired", func(w *world) { w.invoice.Status = invoice.Expired }, "0", "", 0},
 		{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, "0", "", 0},

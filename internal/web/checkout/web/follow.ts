@@ -2,26 +2,35 @@
 
 import { transferTopic } from "./abi";
 import type { Hex, Provider } from "./providers";
-import { parse, quantity, read } from "./rpc";
+import { chainOf, parse, quantity, read } from "./rpc";
 import { load, save, type Sent } from "./sent";
 import { now, Refusal, submit, type Invoice } from "./service";
 
 // Finding is the result of a look. counted: the service has seen the payment. mined: it is in a block.
-export type Finding = "counted" | "mined" | "waiting" | "failed" | "unknown";
+// elsewhere: the wallet uses another network, which does not know the payment.
+export type Finding = "counted" | "mined" | "waiting" | "failed" | "unknown" | "elsewhere";
 
 // follow looks once, and updates the record. provider is undefined if the wallet is gone.
 export async function follow(invoice: Invoice, sent: Sent, provider: Provider | undefined): Promise<Finding> {
-  if (isCounted(invoice, sent)) return "counted";
+  const payment = counted(invoice, sent);
+  if (payment) {
+    save(invoice.invoiceId, { ...sent, state: "counted", hash: payment.txHash });
+    return "counted";
+  }
   if (sent.way === "authorization") return followAuthorization(invoice, sent);
   if (!provider) return "unknown";
   if (sent.calls && !sent.hash) return followCalls(invoice, sent, provider);
+  if (await isElsewhere(invoice, provider)) return "elsewhere";
   return sent.hash ? followHash(invoice, sent, sent.hash, provider) : find(invoice, sent, provider);
 }
 
-// isCounted reports whether the service has the payment. Contract accounts have another hash than the
+// isElsewhere reports whether the wallet reads from another network than the invoice's.
+const isElsewhere = async (invoice: Invoice, provider: Provider) => await chainOf(provider) !== invoice.chainId;
+
+// counted returns the payment, if the service has it. Contract accounts have another hash than the
 // wallet's, or no hash. For them, a new payment of the account counts if no amount is due any more. No
 // amount is due either while payments cannot be seen.
-const isCounted = (invoice: Invoice, sent: Sent) => invoice.payments.some((p) =>
+export const counted = (invoice: Invoice, sent: Sent) => invoice.payments.find((p) =>
   p.txHash === sent.hash
     || invoice.due === "0" && p.from.toLowerCase() === sent.from.toLowerCase() && !sent.known?.includes(p.txHash));
 
@@ -36,20 +45,19 @@ function fail(invoice: Invoice, sent: Sent, problem: string): Finding {
 async function followAuthorization(invoice: Invoice, sent: Sent): Promise<Finding> {
   if (!sent.authorization) return fail(invoice, sent, "wallet.failed");
   try {
-    const outcome = await submit(invoice.invoiceId, sent.authorization);
-    if (outcome.status === "paid") {
-      const hash = outcome.txHash;
-      if (hash) save(invoice.invoiceId, { ...sent, hash });
-      return "mined";
-    }
+    const outcome = await submit(invoice.invoiceId, sent.authorization, sent.taken ? patience : 0);
     if (outcome.status === "refused") return fail(invoice, sent, refusal(outcome.reason));
-    return "waiting";
+    save(invoice.invoiceId, { ...sent, taken: true, ...(outcome.txHash && { hash: outcome.txHash }) });
+    return outcome.status === "paid" ? "mined" : "waiting";
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.reason === "nonce_used") return "waiting"; // it was submitted by another party; it cannot be refused before its window ends
-    return fail(invoice, sent, refusal(error.reason));
+    if (error.reason !== "nonce_used") return fail(invoice, sent, refusal(error.reason));
+    save(invoice.invoiceId, { ...sent, taken: true }); // by another party; it cannot be refused before its window ends
+    return "waiting";
   }
 }
+
+const patience = 25; // seconds until the service answers about an authorization that it has
 
 // Reasons for which the account can pay for the transaction itself.
 const ownGas = new Set(["gasless_off", "budget_exhausted", "unsupported_token", "account_not_deployed", "too_expensive"]);
@@ -71,7 +79,8 @@ interface Receipt {
 
 async function followHash(invoice: Invoice, sent: Sent, hash: Hex, provider: Provider): Promise<Finding> {
   const receipt = await read<Receipt | null>(provider, "eth_getTransactionReceipt", [hash]);
-  if (receipt) return parse(receipt.status) === 1n ? "mined" : fail(invoice, sent, "wallet.failed");
+  if (receipt && parse(receipt.status) === 1n) return "mined";
+  if (receipt) return failThere(invoice, sent, "wallet.failed", provider);
   if (await read(provider, "eth_getTransactionByHash", [hash])) return "waiting";
   const count = Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, "latest"])));
   if (sent.nonce === undefined || count <= sent.nonce) return "unknown";
@@ -82,8 +91,12 @@ async function followHash(invoice: Invoice, sent: Sent, hash: Hex, provider: Pro
   // Several nodes may answer the wallet's requests, and one of them may lack the newest blocks.
   if (sent.gone === undefined) save(invoice.invoiceId, { ...sent, gone: now() });
   if (now() < (sent.gone ?? now()) + settling) return "unknown";
-  return fail(invoice, sent, "wallet.replaced");
+  return failThere(invoice, sent, "wallet.replaced", provider);
 }
+
+// failThere is fail, unless the wallet has left the network during the look.
+const failThere = async (invoice: Invoice, sent: Sent, problem: string, provider: Provider): Promise<Finding> =>
+  await isElsewhere(invoice, provider) ? "elsewhere" : fail(invoice, sent, problem);
 
 async function followCalls(invoice: Invoice, sent: Sent, provider: Provider): Promise<Finding> {
   const answer = await read<{ status?: number; receipts?: { transactionHash: Hex }[] }>(provider, "wallet_getCallsStatus", [sent.calls]);
@@ -124,6 +137,6 @@ export async function nonceToAskAgain(invoice: Invoice, sent: Sent, provider: Pr
   if (sent.hash && await read(provider, "eth_getTransactionByHash", [sent.hash])) return undefined;
   const count = async (at: string) => Number(parse(await read<Hex>(provider, "eth_getTransactionCount", [sent.from, at])));
   const [latest, waiting] = await Promise.all([count("latest"), count("pending")]);
-  if (waiting > latest || load(invoice.invoiceId)?.hash !== sent.hash) return undefined;
+  if (waiting > latest || load(invoice.invoiceId)?.hash !== sent.hash || await isElsewhere(invoice, provider)) return undefined;
   return sent.hash ? sent.nonce ?? latest : latest;
 }

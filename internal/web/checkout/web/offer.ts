@@ -3,7 +3,7 @@
 
 import { button, h, paragraph } from "./dom";
 import { discover, wallets, type Wallet } from "./providers";
-import { load, watch } from "./sent";
+import { open, watch } from "./sent";
 import { t } from "./texts";
 
 // Pay is the module that is loaded.
@@ -36,7 +36,7 @@ if (section) {
 
   const draw = () => {
     if (started) return;
-    if (load(invoice)) {
+    if (open(invoice)) {
       void start();
       return;
     }

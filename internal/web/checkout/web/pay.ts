@@ -14,22 +14,23 @@ import { now, report, type Invoice } from "./service";
 import { sign } from "./typed";
 import type { Plan } from "./ways";
 
-// Limits of the window in which an authorization is valid, in seconds.
-const window = 1800;
-const shortest = 40;
+const window = 1800; // seconds in which an authorization is valid, at most
+const shortest = 40; // seconds to the invoice's end in which a wallet is still asked
 
 // pay asks the wallet, and returns once it has answered. The record is then in state sent, or in state
 // asked if the answer is inconclusive. A transaction gets the nonce, if it is given. Once canceled, it
 // drops a signature, and asks for no transaction.
 export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, canceled: AbortSignal, nonce?: number): Promise<void> {
+  checkTime(invoice);
   if (plan.way === "authorization") {
     const authorization = await authorize(provider, invoice, plan);
+    const signed = await record(provider, invoice, plan, wallet);
     canceled.throwIfAborted();
-    save(invoice.invoiceId, { ...await record(provider, invoice, plan, wallet), state: "sent", authorization });
+    save(invoice.invoiceId, { ...signed, state: "sent", authorization });
     return;
   }
   const calls = plan.way === "permit" ? [await permit(provider, invoice, plan)] : plan.calls;
-  if (invoice.expiresAt <= now()) throw new Problem("wallet.expired");
+  checkTime(invoice);
   const asked = await record(provider, invoice, plan, wallet);
   canceled.throwIfAborted();
   save(invoice.invoiceId, asked);
@@ -52,6 +53,11 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
     if (isOwn && error instanceof WalletError && isNothingSent(error)) clear(invoice.invoiceId);
     throw error;
   }
+}
+
+// checkTime throws if too little time is left to be in a block before the end.
+function checkTime(invoice: Invoice): void {
+  if (invoice.expiresAt + 1 < now() + shortest) throw new Problem("wallet.late");
 }
 
 const isHash = (answer: unknown): answer is Hex => typeof answer === "string" && /^0x[0-9a-f]{64}$/i.test(answer);
@@ -79,12 +85,11 @@ async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: 
 }
 
 // authorize has the account sign a transfer that the service sends. Its nonce is the invoice's id, so
-// that the account can pay this invoice only once, unless an earlier authorization was refused.
+// that the account can pay this invoice only once, unless an earlier payment failed or was too little.
 async function authorize(provider: Provider, invoice: Invoice, plan: Plan): Promise<Authorization> {
   const validBefore = Math.min(now() + window, invoice.expiresAt + 1);
-  if (validBefore < now() + shortest) throw new Problem("wallet.late");
   if (!plan.domain) throw new Problem("wallet.cannot");
-  const again = load(invoice.invoiceId)?.state === "failed" || invoice.due !== invoice.amount;
+  const again = load(invoice.invoiceId) !== undefined || invoice.due !== invoice.amount;
   const message = {
     from: plan.from, to: plan.to, value: plan.amount.toString(), validAfter: 0, validBefore,
     nonce: again ? random() : invoice.onChainInvoiceId,

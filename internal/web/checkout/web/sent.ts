@@ -7,8 +7,9 @@ import type { Hex } from "./providers";
 export interface Sent {
   version: 1;
   // asked: the wallet was asked for a transaction, and has not answered. sent: it was sent. failed: it
-  // transferred no money, and another may be sent.
-  state: "asked" | "sent" | "failed";
+  // transferred no money, and another may be sent. counted: the service has seen it, but the network may
+  // take it back.
+  state: "asked" | "sent" | "failed" | "counted";
   way: "authorization" | "transfer" | "permit" | "calls";
   wallet: string; // id
   from: Hex;
@@ -23,6 +24,7 @@ export interface Sent {
   gone?: number; // Unix seconds, when another transaction was first seen to have its nonce
   calls?: string; // id of the wallet's calls
   authorization?: Authorization; // that was signed
+  taken?: boolean; // the service has the authorization
   problem?: string; // with failed: id of a text
 }
 
@@ -37,7 +39,7 @@ export interface Authorization {
   signature: Hex;
 }
 
-const states = new Set(["asked", "sent", "failed"]);
+const states = new Set(["asked", "sent", "failed", "counted"]);
 
 const key = (invoice: string) => `quittance:sent:${invoice}`;
 
@@ -49,6 +51,12 @@ export function load(invoice: string): Sent | undefined {
   } catch { // no storage, or not ours
     return undefined;
   }
+}
+
+// open returns what is recorded, unless the payment counts.
+export function open(invoice: string): Sent | undefined {
+  const sent = load(invoice);
+  return sent?.state === "counted" ? undefined : sent;
 }
 
 // save records a payment. It throws if the browser cannot store it: without a record a reload could

@@ -84,8 +84,8 @@ export function report(id: string, hash: Hex): void {
   void fetch(`/checkout/${id}/sent`, { method: "POST", body: new URLSearchParams({ tx: hash }), keepalive: true }).catch(() => undefined);
 }
 
-// submit sends an authorization, and waits for its outcome for some seconds.
-export async function submit(id: string, authorization: Authorization, wait = 25): Promise<Outcome> {
+// submit sends an authorization, and waits for its outcome for a number of seconds.
+export async function submit(id: string, authorization: Authorization, wait: number): Promise<Outcome> {
   const answer = await ask(`/checkout/${id}/authorization?wait=${wait}`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(authorization),
   }, patience + wait * 1000);

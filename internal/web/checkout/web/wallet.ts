@@ -3,15 +3,15 @@
 
 import { account, explain, network, Problem } from "./connect";
 import { button, code, fact, h, paragraph, short } from "./dom";
-import { follow, nonceToAskAgain, type Finding } from "./follow";
+import { counted, follow, nonceToAskAgain, type Finding } from "./follow";
 import { clock, major } from "./format";
 import { pay } from "./pay";
 import type { Hex, Wallet } from "./providers";
 import { read, rejected, WalletError } from "./rpc";
-import { alone, canSave, clear, load, watch, type Sent } from "./sent";
+import { alone, canSave, clear, load, open, save, watch, type Sent } from "./sent";
 import { invoice as fetchInvoice, now, type Invoice } from "./service";
 import { t } from "./texts";
-import { plan as choosePlan, type Plan } from "./ways";
+import { fee, plan as choosePlan, shows, type Plan } from "./ways";
 
 export { prove } from "./proof";
 
@@ -21,10 +21,12 @@ const giveUp = 600; // seconds until an unknown transaction may be sent again
 
 // start draws into the section. offer draws the choice of wallets instead.
 export function start(section: HTMLElement, wallets: () => Wallet[], offer: () => void, chosen?: Wallet): void {
-  const flow = new Flow(section, wallets, offer);
+  flow ??= new Flow(section, wallets, offer);
   if (chosen) void flow.connect(chosen);
   else void flow.resume();
 }
+
+let flow: Flow | undefined; // of this page
 
 // Asking is the state while a wallet is asked to pay: values of texts, and the page's state when it
 // was asked.
@@ -45,6 +47,8 @@ class Flow {
   private shown = ""; // what show has drawn last; empty after any other drawing
   private reviewing = false; // the payer has not pressed yet
   private asking: Asking | undefined; // while the wallet is asked to pay, and will answer here
+  private isStuck = false; // the transaction may be lost
+  private isUnsent = false; // the service does not have the authorization
   private again: { from: Hex; nonce: number } | undefined; // the lost transaction to send again: only it or the next one can be mined
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -57,8 +61,9 @@ class Flow {
 
   // changed is called when the rest of the page has changed.
   private changed(): void {
+    if (pageState() === "paid" && !open(this.id)) clear(this.id); // the payment is final
     if (this.asking) this.warn(this.asking);
-    else if (load(this.id)) void this.look();
+    else if (open(this.id)) void this.look();
     else if (this.reviewing && !isDue()) this.leave();
   }
 
@@ -83,8 +88,9 @@ class Flow {
     this.section.hidden = false;
     if (focused) title.focus();
     const page = document.getElementById("checkout")?.classList;
-    page?.toggle("sent", load(this.id)?.state === "sent");
-    page?.toggle("confirming", this.asking !== undefined);
+    const isSent = load(this.id)?.state === "sent";
+    page?.toggle("sent", isSent && !this.isStuck && !this.isUnsent);
+    page?.toggle("confirming", this.asking !== undefined || isSent && this.isUnsent);
     return ++this.turn;
   }
 
@@ -97,8 +103,7 @@ class Flow {
 
   // connect connects to a wallet, and shows the coming request.
   async connect(wallet: Wallet, free = true): Promise<void> {
-    const known = load(this.id);
-    if (known && known.state !== "failed") {
+    if (this.isOpen()) {
       await this.resume(); // another tab has asked
       return;
     }
@@ -109,6 +114,10 @@ class Flow {
       Object.assign(values, valuesOf(invoice));
       if (BigInt(invoice.due) === 0n) {
         this.leave();
+        return;
+      }
+      if (this.isTakenBack(invoice)) {
+        await this.resume();
         return;
       }
       if (!canSave()) throw new Problem("wallet.storage");
@@ -124,6 +133,20 @@ class Flow {
     } catch (error) {
       if (turn === this.turn) this.trouble(wallet, error, values, () => void this.connect(wallet, free));
     }
+  }
+
+  // isOpen reports whether a payment is recorded that may be on its way.
+  private isOpen(): boolean {
+    const known = open(this.id);
+    return known !== undefined && known.state !== "failed";
+  }
+
+  // isTakenBack reports whether the network has taken back the recorded payment, which is then followed again.
+  private isTakenBack(invoice: Invoice): boolean {
+    const known = load(this.id);
+    if (known?.state !== "counted" || counted(invoice, known)) return false;
+    save(this.id, { ...known, state: "sent" });
+    return true;
   }
 
   // review describes what the wallet will ask, and offers to pay.
@@ -167,7 +190,7 @@ class Flow {
     const reminder = setTimeout(() => { if (turn === this.turn) this.section.append(paragraph(t("wallet.slow", values), "problem")); }, slow);
     try {
       const mine = await alone(this.id, () => unless(canceled.signal, this.request(wallet, shown, plan, canceled.signal), () => {
-        if (load(this.id) || this.shown) void this.resume();
+        if (open(this.id) || this.shown) void this.resume();
       }));
       if (!mine) throw new Problem("wallet.tab");
       this.asking = undefined;
@@ -190,9 +213,9 @@ class Flow {
 
   // request asks the wallet to pay, by a plan for the shown invoice.
   private async request(wallet: Wallet, shown: Invoice, plan: Plan, canceled: AbortSignal): Promise<void> {
-    const known = load(this.id);
-    if (known && known.state !== "failed") return; // another tab has sent
+    if (this.isOpen()) return; // another tab has sent
     const invoice = await fetchInvoice(this.id);
+    if (this.isTakenBack(invoice)) return;
     if (invoice.due !== shown.due || invoice.payTo !== shown.payTo) throw new Problem("wallet.changed");
     const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
     if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
@@ -215,11 +238,6 @@ class Flow {
   // resume draws the recorded payment, and follows it.
   async resume(): Promise<void> {
     if (this.asking) return;
-    const sent = load(this.id);
-    if (!sent) {
-      this.leave();
-      return;
-    }
     this.looks = 0;
     await this.look();
   }
@@ -228,7 +246,7 @@ class Flow {
   private async look(): Promise<void> {
     if (this.asking) return;
     clearTimeout(this.timer);
-    const sent = load(this.id);
+    const sent = open(this.id);
     if (!sent) {
       this.leave();
       return;
@@ -242,10 +260,10 @@ class Flow {
       if (sent.state !== "failed") found = await follow(invoice, sent, this.find(sent)?.provider);
     } catch { /* the service or the wallet does not answer now */ }
     if (turn !== this.turn) return;
-    const fresh = load(this.id);
+    const fresh = open(this.id);
     const moot = invoice?.due === "0" && fresh?.state === "failed";
-    if (!fresh || found === "counted" || moot) {
-      clear(this.id);
+    if (moot) clear(this.id);
+    if (!fresh || moot) {
       this.leave();
       return;
     }
@@ -259,28 +277,37 @@ class Flow {
   private show(sent: Sent, found: Finding, invoice?: Invoice): void {
     const wallet = this.find(sent);
     const values: Record<string, string> = { ...this.valuesOf(wallet), ...(invoice && valuesOf(invoice)), ...sent.shown };
-    const stuck = found === "unknown" && sent.way !== "authorization" && invoice?.due !== "0" && now() > sent.at + giveUp;
+    const signed = sent.way === "authorization";
+    const lost = found === "unknown" || found === "elsewhere";
+    this.isStuck = lost && !signed && invoice?.due !== "0" && now() > sent.at + giveUp;
+    this.isUnsent = signed && !sent.taken;
+    const problem = found === "elsewhere" ? "wallet.no.network" : this.isUnsent && lost ? "wallet.offline" : "";
     const linked = this.looks > pauses.length;
-    const what = JSON.stringify([sent, found === "mined", stuck, linked, values]);
+    const what = JSON.stringify([sent, found === "mined", this.isStuck, problem, linked, values]);
     if (what === this.shown) return; // so that a screen reader does not repeat it
-    this.drawSent(sent, found === "mined", values, stuck, linked);
+    this.drawSent(sent, found === "mined", values, linked, problem && h("p", { class: "problem", role: "alert" }, t(problem, values)));
     this.shown = what;
   }
 
-  private drawSent(sent: Sent, mined: boolean, values: Record<string, string>, stuck: boolean, linked: boolean): void {
+  private drawSent(sent: Sent, mined: boolean, values: Record<string, string>, linked: boolean, problem: Node | string): void {
     if (sent.state === "failed") {
       this.showFailed(sent, values, this.find(sent));
       return;
     }
     if (sent.state === "asked") {
-      this.draw(t("wallet.asked.title", values), h("p", { class: "problem" }, t("wallet.asked", values)), this.doubt(sent));
+      this.draw(t("wallet.asked.title", values), h("p", { class: "problem" }, t("wallet.asked", values)), problem, this.doubt(sent));
+      return;
+    }
+    if (this.isUnsent) {
+      this.draw(t("wallet.review", values), problem || paragraph(t("busy")));
       return;
     }
     this.draw(t(mined ? "wallet.mined.title" : "wallet.sent.title", values),
       paragraph(t(sent.way === "authorization" && !mined ? "wallet.signed" : "wallet.sent", values)),
       sent.hash && h("dl", {}, fact(t("wallet.transaction"), code(sent.hash, short(sent.hash)), this.copy(sent.hash))),
       sent.hash && linked ? h("p", {}, this.checkLink(sent.hash)) : undefined,
-      stuck ? this.doubt(sent) : undefined,
+      problem,
+      this.isStuck ? this.doubt(sent) : undefined,
     );
   }
 
@@ -358,21 +385,6 @@ async function unless(canceled: AbortSignal, asked: Promise<void>, late: () => v
   const stop = new Promise<void>((resolve) => { canceled.addEventListener("abort", () => { resolve(); }); });
   void asked.catch(() => undefined).then(() => { if (canceled.aborted) late(); });
   await Promise.race([asked, stop]);
-}
-
-// fee describes the network's fee. It names no amount that may be too small.
-function fee(plan: Plan, invoice: Invoice): string {
-  if (plan.way === "authorization") return t("wallet.fee.none");
-  if (plan.fee === undefined) return t("wallet.fee.unknown");
-  if (plan.feeIsMore) return t("wallet.fee.little", { Coin: invoice.coin.symbol });
-  return t("wallet.fee.about", { Fee: major(plan.fee, invoice.coin) });
-}
-
-// shows returns the text about what the wallet will show.
-function shows(plan: Plan, invoice: Invoice): string {
-  if (plan.way === "authorization") return "wallet.shows.authorization";
-  if (plan.way === "permit") return "wallet.shows.permit";
-  return plan.to === invoice.payTo ? "wallet.shows.transfer" : "wallet.shows.calls";
 }
 
 // valuesOf returns the values for texts about the invoice.

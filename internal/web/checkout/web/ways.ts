@@ -10,6 +10,7 @@ import type { Hex, Provider } from "./providers";
 import { call, parse, quantity, read } from "./rpc";
 import type { Sent } from "./sent";
 import type { Invoice } from "./service";
+import { t } from "./texts";
 import { domainOf, type Domain } from "./typed";
 
 // Call is a call that the account makes.
@@ -120,4 +121,19 @@ export async function withFee<P extends Pick<Plan, "from" | "amount" | "calls">>
     throw new Problem(feeIsMore ? "wallet.no.little" : "wallet.no.coin", { Coin: invoice.coin.symbol, Fee: major(fee, invoice.coin), Have: major(parse(coins), invoice.coin) });
   }
   return { ...p, fee, feeIsMore };
+}
+
+// fee describes the network's fee. It names no amount that may be too small.
+export function fee(plan: Plan, invoice: Invoice): string {
+  if (plan.way === "authorization") return t("wallet.fee.none");
+  if (plan.fee === undefined) return t("wallet.fee.unknown");
+  if (plan.feeIsMore) return t("wallet.fee.little", { Coin: invoice.coin.symbol });
+  return t("wallet.fee.about", { Fee: major(plan.fee, invoice.coin) });
+}
+
+// shows returns the text about what the wallet will show.
+export function shows(plan: Plan, invoice: Invoice): string {
+  if (plan.way === "authorization") return "wallet.shows.authorization";
+  if (plan.way === "permit") return "wallet.shows.permit";
+  return plan.to === invoice.payTo ? "wallet.shows.transfer" : "wallet.shows.calls";
 }
