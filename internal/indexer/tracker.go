@@ -90,6 +90,24 @@ func (t *Tracker) Ahead(blocks uint64) invoice.Header {
 	return h
 }
 
+// Part returns the newest kept block up to at with at most n of the pending transfers in or below it, or else the first
+// block above the final one.
+func (t *Tracker) Part(at invoice.Header, pending []invoice.Transfer, n int) invoice.Header {
+	if len(pending) <= n {
+		return at
+	}
+	numbers := make([]uint64, len(pending))
+	for i, p := range pending {
+		numbers[i] = p.BlockNumber
+	}
+	slices.Sort(numbers)
+	final := t.Final().Number
+	if part := t.Ahead(max(numbers[n]-1, final) - final); part.Number < at.Number {
+		return part
+	}
+	return at
+}
+
 // above returns the index of the first block above a height.
 func (t *Tracker) above(number uint64) int {
 	i, exact := slices.BinarySearchFunc(t.blocks, number, func(h invoice.Header, n uint64) int {

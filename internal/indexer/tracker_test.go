@@ -36,6 +36,26 @@ func line(first, last uint64, fork byte, parent invoice.Header) []invoice.Header
 	return chain
 }
 
+// TestPart divides the blocks to confirm by the number of their pending transfers. Block 12 is not known.
+func TestPart(t *testing.T) {
+	a := line(0, 14, 'a', invoice.Header{})
+	tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[14], Confirmed: a[10]}, []invoice.Header{a[9], a[10], a[11], a[13], a[14]})
+	for _, test := range []struct {
+		blocks []uint64 // of pending transfers
+		at     uint64
+		want   uint64
+	}{
+		{nil, 14, 14}, {[]uint64{11, 13}, 14, 14}, {[]uint64{14, 11, 13}, 14, 13}, {[]uint64{13, 11, 11}, 14, 11}, {[]uint64{11, 12, 12, 13}, 14, 11},
+		{[]uint64{12, 12, 13}, 14, 11}, {[]uint64{11, 11, 11}, 14, 11}, {[]uint64{12, 12, 12}, 14, 11}, {[]uint64{11, 13, 13}, 13, 11}, {[]uint64{13, 13, 13}, 11, 11},
+	} {
+		var pending []invoice.Transfer
+		for _, n := range test.blocks {
+			pending = append(pending, invoice.Transfer{Position: invoice.Position{BlockNumber: n}})
+		}
+		expect.Equal(t, tracker.Part(a[test.at], pending, 2).Number, test.want, "transfers in %v, through %d:", test.blocks, test.at)
+	}
+}
+
 // TestClassify walks through what one header can mean to a chain that is read up
 // to block 14, is final up to block 10 and has a gap at block 12.
 func TestClassify(t *testing.T) {
