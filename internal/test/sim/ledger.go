@@ -202,13 +202,29 @@ func (o *order) suspect(all []transfer) *big.Int {
 	return sum
 }
 
-// seemsBack reports whether a transfer pays a lost order, or a lost remainder of one, from the order's account. The
+// seemsBack reports whether a transfer from the order's account seems to be a refund of the order: it gives back another
+// payment of an account that has paid the order, or pays a lost order or a lost remainder of one. In the latter case the
 // service may not know that the receiver is paid, and take it for a refund of what that has paid.
 func (o *order) seemsBack(t transfer) bool {
-	return t.chain == o.chain && t.from == o.wallet && slices.ContainsFunc(o.merchant.world.allOrders(), func(other *order) bool {
+	return t.chain == o.chain && t.from == o.wallet && (o.returnsOther(t) || slices.ContainsFunc(o.merchant.world.allOrders(), func(other *order) bool {
 		kept, named := other.issued[t.amount.String()]
 		return (other.lost || named && !kept) && other.chain == t.chain && other.payTo() == t.to
-	})
+	}))
+}
+
+// returnsOther reports whether a transfer gives back a payment by an account of which people may have attributed another
+// payment to the order. If the first one is refunded already, the service takes the transfer for a refund of the other.
+func (o *order) returnsOther(t transfer) bool {
+	w, data, returns, attributed := o.merchant.world, hexutil.Encode(t.tx.Data()), false, false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.handled {
+		if common.HexToAddress(h.payment.From) == t.to {
+			returns = returns || h.order != o && !h.began[actReturn].IsZero() && slices.Contains(h.back, data)
+			attributed = attributed || h.order == o && !(h.began[actAttribute].IsZero() && h.began[actClaim].IsZero())
+		}
+	}
+	return returns && attributed
 }
 
 // statuses returns the states that an order may have in the end.
