@@ -76,7 +76,7 @@ func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainK
 }
 
 // voidUnlessPaid makes an invoice void if it is open and no payment up to the block at which it ended can have
-// paid it.
+// paid it. An invoice that a held payment can have paid before it was refunded stays open until the payment's verdict.
 func (s *Service) voidUnlessPaid(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes, was invoice.Invoice) error {
 	if !was.EndedInLostPast() {
 		return nil
@@ -84,6 +84,12 @@ func (s *Service) voidUnlessPaid(ctx context.Context, tx *db.Tx, out *outbox, ch
 	byHand, err := mayBePaidByHand(ctx, tx, was)
 	if err != nil || byHand {
 		return err
+	}
+	kept := was
+	if kept.Sums.Returned = (invoice.Amount{}); kept.Covered() {
+		if held, err := hasHeldPayment(ctx, tx, was); err != nil || held {
+			return err
+		}
 	}
 	voided, err := was.Cancel(was.ClosedBlock)
 	if errors.Is(err, invoice.ErrCovered) {

@@ -92,6 +92,13 @@ func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool)
 	return err
 }
 
+// hasHeldPayment reports whether a payment of an invoice, up to the block at which the invoice ended, is held.
+func hasHeldPayment(ctx context.Context, q db.Querier, inv invoice.Invoice) (bool, error) {
+	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM payments WHERE invoice_id = $1 AND status = 'held' AND block_number <= $2",
+		inv.ID, int64(inv.ClosedBlock))
+	return n > 0, err
+}
+
 // closedInvoices returns the undecided commitments of a chain that were closed in blocks up to a
 // number, with their invoices.
 func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through uint64, limit int) ([]LostInvoice, error) {

@@ -125,18 +125,18 @@ func (s *Service) setScreening(ctx context.Context, tx *db.Tx, out *outbox, chai
 	if err := s.save(ctx, tx, out, ch); err != nil {
 		return err
 	}
-	if err := markLeft(ctx, tx, ch, verdicts); err != nil {
+	if err := markScreened(ctx, tx, ch, verdicts); err != nil {
 		return err
 	}
 	return AddToDeposits(ctx, tx, ch.confirmed, nil)
 }
 
-// markLeft marks the invoices that rejected payments have left to become void, if they ended in a lost past: they did not,
-// because these payments covered them.
-func markLeft(ctx context.Context, tx *db.Tx, ch *Changes, verdicts []Verdict) error {
+// markScreened marks the invoices of payments that are not held any more to become void, if they ended in a lost past and
+// are still open: they did not, because of these payments.
+func markScreened(ctx context.Context, tx *db.Tx, ch *Changes, verdicts []Verdict) error {
 	for _, v := range verdicts {
-		if left := ch.byID[v.Payment.InvoiceID]; v.To == invoice.ScreeningRejected && left.EndedInLostPast() {
-			if err := markClosed(ctx, tx, left.CommitmentID, true); err != nil {
+		if of := ch.byID[v.Payment.InvoiceID]; !v.To.Holds() && of.EndedInLostPast() {
+			if err := markClosed(ctx, tx, of.CommitmentID, true); err != nil {
 				return err
 			}
 		}

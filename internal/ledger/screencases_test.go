@@ -73,6 +73,50 @@ func TestScreeningAfterRecovery(t *testing.T) {
 	})
 }
 
+// TestHeldInLostPast: an invoice that ended in a lost past, of which a held payment was refunded in part there, stays open
+// until the verdict. If that accepts the payment, the invoice was paid; otherwise it becomes void. A payment that never covered the invoice leaves it void at once.
+func TestHeldInLostPast(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		for _, c := range []struct {
+			less    uint64 // than the invoice's amount
+			verdict invoice.Screening
+			before  invoice.Status
+			after   invoice.Status
+		}{
+			{verdict: invoice.ScreeningAccepted, before: invoice.Open, after: invoice.Paid},
+			{verdict: invoice.ScreeningRejected, before: invoice.Open, after: invoice.Void},
+			{less: 1, verdict: invoice.ScreeningAccepted, before: invoice.Void, after: invoice.Void},
+		} {
+			w := w.db.screening(t)
+			inv := w.create()
+			paying := tagged(w.pay(inv.Amount.Minus(invoice.NewAmount(c.less))), invoice.Evidence{Calldata: inv.CommitmentID})
+			w.lose()
+			w.Service = w.service(func(c *ledger.Config) { c.Recovery, c.Screens = true, true })
+			w.mine(start+10, paying)
+			w.mine(start + 11)
+			w.mine(start+12, w.back(invoice.NewAmount(1000)))
+			b := w.next(start + 13)
+			b.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryClosed, CommitmentID: inv.CommitmentID}}
+			w.observe(b)
+			_, revision, err := w.Pending(t.Context(), w.chainKey, w.head().Number)
+			w.must(err)
+			expect.Success(t)(w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 1))
+			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return ledger.EndRecovery(t.Context(), tx) }))
+			w.Service = w.service(func(c *ledger.Config) { c.Screens = true })
+			w.advance(start + 14)
+			expect.Equal(t, w.invoice(inv.ID).Status, c.before, "%+v: before the verdict, the invoice is", c)
+			if c.verdict == invoice.ScreeningRejected {
+				w.verdict(paying, invoice.ScreeningQuarantined)
+				w.must(w.decide(paying, invoice.Rejected))
+			} else {
+				w.verdict(paying, c.verdict)
+			}
+			w.advance(start + 9999)
+			expect.Equal(t, w.invoice(inv.ID).Status, c.after, "%+v: the invoice is", c)
+		}
+	})
+}
+
 // TestRejectedInLostPast: an invoice that ended in a lost past becomes void when the payment that covered it is
 // rejected.
 func TestRejectedInLostPast(t *testing.T) {
