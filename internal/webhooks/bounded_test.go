@@ -152,6 +152,44 @@ func TestShortageIsNoEndpointFailure(t *testing.T) {
 	})
 }
 
+// TestShortageEnds has a lookup fail after the first of two shortages. It counts against its endpoint and prolongs no
+// shortage, so the others' events are delivered.
+func TestShortageEnds(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	dbtest.Schedule(t, s, "dead", 0, 1, time.Now().UnixMilli()-1)
+	events := dbtest.Schedule(t, s, "m", 0, 20, time.Now().UnixMilli()-20)
+	w := newWorld(t, s, r.URL)
+	w.Now = time.Now
+	w.Endpoints = all(byPrefix("dead", "http://nowhere.invalid/", r.URL))
+	transport := w.Client.Transport.(chain.Transport).Base.(*http.Transport)
+	dial := transport.DialContext
+	var dials atomic.Int32
+	again := make(chan struct{})
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "nowhere.invalid") {
+			<-again
+			return nil, &net.OpError{Op: "dial", Net: network, Err: &net.DNSError{Err: "no such host", Name: "nowhere.invalid", IsNotFound: true}}
+		}
+		n := dials.Add(1)
+		if n == 2 {
+			close(again)
+		}
+		if n <= 2 {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}
+		return dial(ctx, network, address)
+	}
+	w.start(t)
+	for range len(events) + 1 {
+		if o := w.outcome(t); o.Delivery.MerchantID == "dead" {
+			wantOutcome(t, o, webhooks.Pending, 0, "no address of this host was found")
+		} else {
+			wantOutcome(t, o, webhooks.Delivered, http.StatusOK, "")
+		}
+	}
+}
+
 // TestConnectionsAreBounded checks the limit of open connections, and that idle ones are closed to make room.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, idle = 5, 4
