@@ -336,6 +336,7 @@ func WhichRecorded(ctx context.Context, q db.Querier, ids []string) (map[string]
 // RefundFilter selects records. Empty fields match all.
 type RefundFilter struct {
 	MerchantID string
+	SeenBy     string // a merchant; leaves out the refunds that another one prepared
 	PaymentID  string
 	InvoiceID  string
 	Status     invoice.RefundStatus
@@ -349,6 +350,9 @@ type RefundFilter struct {
 func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.RefundRecord, error) {
 	w := db.Where{}
 	w.Equal("refund_records.merchant_id", f.MerchantID)
+	if f.SeenBy != "" {
+		w.Add("(refund_records.merchant_id = $%d OR refund_records.merchant_id IS NULL)", f.SeenBy)
+	}
 	w.Equal("refund_records.payment_id", f.PaymentID)
 	w.Equal("refund_records.invoice_id", f.InvoiceID)
 	w.Equal("refund_records.status", string(f.Status))

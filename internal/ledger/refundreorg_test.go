@@ -51,6 +51,35 @@ func TestDroppedRefundIsPrepared(t *testing.T) {
 	})
 }
 
+// TestMerchantEndsDroppedRefund drops a plain transfer that returned a payment without an invoice. The merchants of the
+// address can withdraw it, and no other.
+func TestMerchantEndsDroppedRefund(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create()
+		p := w.unattributedPaymentOf(newAccount(t), start+20, 980_000)
+		w.final()
+		sent := w.back(p.Amount)
+		sent.To = p.From
+		w.mine(w.head().Time.Unix()+1, sent)
+		w.reorg(1)
+		w.mine(w.head().Time.Unix() + 1)
+		expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseRefunding, "the payment is")
+		refunds, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: p.ID, Limit: 2})
+		if err != nil || len(refunds) != 1 || refunds[0].MerchantID != "" {
+			t.Fatalf("the refunds are %+v, %v", refunds, err)
+		}
+		all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), refunds[0].ID)
+		w.must(err)
+		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
+		end := ledger.Withdrawal{RefundID: refunds[0].ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, MerchantID: "stranger"}
+		_, err = w.WithdrawSubmission(t.Context(), end)
+		expect.Error(t, db.ErrNotFound, "a stranger withdraws it")(err)
+		end.MerchantID = w.merchant
+		expect.Success(t)(w.WithdrawSubmission(t.Context(), end))
+		expect.Equal(t, w.payment(p.Transfer).Use, invoice.UseUndecided, "after the withdrawal the payment is")
+	})
+}
+
 // underpaid returns the item of an expired invoice with a payment of a part.
 func (w *world) underpaid() (ledger.InboxItem, invoice.Transfer) {
 	w.t.Helper()

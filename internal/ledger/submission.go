@@ -258,8 +258,8 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		if err != nil {
 			return err
 		}
-		if merchantID != "" && r.MerchantID != merchantID {
-			return db.ErrNotFound
+		if sees, err := NewReader(tx).SeesRefund(ctx, merchantID, r); err != nil || !sees {
+			return cmp.Or(err, error(db.ErrNotFound))
 		}
 		all, err := NewReader(tx).Submissions(ctx, r.ID)
 		if err != nil {
@@ -278,4 +278,26 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		}
 		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 	})
+}
+
+// SeesRefund reports whether a merchant, or the operator if the id is empty, sees a refund, and may act on its
+// submissions. Others with the same address do not see a merchant's refunds. A transfer by hand that returned a payment
+// without an invoice is no merchant's: who sees the payment sees it.
+func (q Reader) SeesRefund(ctx context.Context, merchantID string, r invoice.RefundRecord) (bool, error) {
+	if merchantID == "" || r.MerchantID != "" {
+		return merchantID == "" || r.MerchantID == merchantID, nil
+	}
+	p, err := q.Payment(ctx, r.PaymentID)
+	if err != nil {
+		return false, err
+	}
+	return q.SeesPayment(ctx, merchantID, p)
+}
+
+// SeesPayment reports whether a payment is a merchant's, or in its list of payments without an invoice.
+func (q Reader) SeesPayment(ctx context.Context, merchantID string, p PaymentRow) (bool, error) {
+	if p.Attributed() {
+		return p.MerchantID == merchantID, nil
+	}
+	return q.HasUnattributed(ctx, merchantID, p.SeenID)
 }

@@ -190,8 +190,12 @@ func (b *backend) Keys(ctx context.Context, _ access.KeyFilter) ([]access.Record
 	return nil, b.fail(ctx)
 }
 
-func (b *backend) HasUnattributed(ctx context.Context, _, _ string) (bool, error) {
+func (b *backend) SeesPayment(ctx context.Context, _ string, _ ledger.PaymentRow) (bool, error) {
 	return false, b.fail(ctx)
+}
+
+func (b *backend) SeesRefund(ctx context.Context, merchantID string, _ invoice.RefundRecord) (bool, error) {
+	return merchantID == "", b.fail(ctx)
 }
 
 func (b *backend) Invoices(ctx context.Context, f ledger.InvoiceFilter) ([]invoice.Invoice, string, error) {

@@ -185,11 +185,8 @@ func (a *API) checkSees(ctx context.Context, p ledger.PaymentRow) error {
 	if by.Sees(p.MerchantID) {
 		return nil
 	}
-	if p.Attributed() {
-		return db.ErrNotFound
-	}
-	got, err := a.conf.Reader.HasUnattributed(ctx, by.MerchantID, p.SeenID)
-	if err == nil && !got {
+	sees, err := a.conf.Reader.SeesPayment(ctx, by.MerchantID, p)
+	if err == nil && !sees {
 		err = db.ErrNotFound
 	}
 	return err

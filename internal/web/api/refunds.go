@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -161,14 +162,15 @@ func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read refund: %w", err)
 	}
-	if !access.FromContext(r.Context()).Sees(refund.MerchantID) {
-		p, err := a.conf.Reader.Payment(r.Context(), refund.PaymentID)
-		if err == nil {
-			err = a.checkSees(r.Context(), p)
-		}
-		if err != nil {
+	by := access.FromContext(r.Context())
+	sees := by.Sees(refund.MerchantID)
+	if !sees && by.MerchantID != "" {
+		if sees, err = a.conf.Reader.SeesRefund(r.Context(), by.MerchantID, refund); err != nil {
 			return fmt.Errorf("read the payment of a refund: %w", err)
 		}
+	}
+	if !sees {
+		return db.ErrNotFound
 	}
 	return a.writeRefund(w, r, http.StatusOK, refund, include...)
 }
@@ -229,7 +231,7 @@ func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.refundList(w, r, parseQuery(r), ledger.RefundFilter{PaymentID: p.ID}, true)
+	return a.refundList(w, r, parseQuery(r), ledger.RefundFilter{PaymentID: p.ID, SeenBy: access.FromContext(r.Context()).MerchantID}, true)
 }
 
 // refundList answers with a page of refunds. possible is false if no refund can match.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -172,6 +173,39 @@ func TestIntegrationRefund(t *testing.T) {
 		wantProblem(t, do(s.handler, "POST", "/api/refunds/"+r.ID+"/cancel", ""), http.StatusConflict, "refund_not_open", "")
 		s.checkRefundLists(t, payment, r, all.Refund)
 	})
+}
+
+// TestIntegrationRefundsAtASharedAddress: two merchants share an address. One does not see the refund that the other one
+// prepared of a payment without an invoice, nor the link that names its recipient.
+func TestIntegrationRefundsAtASharedAddress(t *testing.T) {
+	s := newIntegration(t, dbtest.Open(t, dbtest.SQLite(t)))
+	_, at := s.confirmedPayment(t)
+	partners := asked
+	partners.MerchantID = "globex"
+	expect.Success(t)(s.CreateInvoice(t.Context(), partners))
+	to, err := chain.ParseAddress(address)
+	must(t, err)
+	base, _ := chain.Lookup("base")
+	next := invoice.Header{Number: 102, Hash: invoice.Hash{4}, Parent: at.Hash, Time: invoice.Unix(now + 2)}
+	transfer := invoice.Transfer{
+		ChainKey: "base", TxHash: invoice.Hash{5}, Token: base.Tokens[0].Address, Currency: "USDC", From: invoice.Address{0xbb}, To: to,
+		Position: invoice.Position{BlockNumber: 102, BlockHash: next.Hash, BlockTime: next.Time}, Amount: invoice.NewAmount(77),
+	}
+	s.observe(t, next, transfer)
+	path := "/api/payments/" + invoice.TransferID(invoice.PrefixPayment, "base", transfer.TxHash, 0) + "/refunds"
+	as := func(merchantID string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			by := access.Principal{KeyID: "key_" + merchantID, MerchantID: merchantID, Scopes: access.Open().Scopes}
+			s.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), by)))
+		})
+	}
+	made := decode[apitypes.RefundResponse](t, do(as("acme"), "POST", path, `{"to":"ask_payer","reason":"Chargeback"}`), http.StatusCreated)
+	for merchantID, want := range map[string]int{"acme": 1, "globex": 0} {
+		list := decode[apitypes.RefundList](t, do(as(merchantID), "GET", path, ""), http.StatusOK)
+		expect.Equal(t, len(list.Refunds), want, "refunds that %s sees:", merchantID)
+	}
+	wantProblem(t, do(as("globex"), "GET", "/api/refunds/"+made.Refund.ID, ""), http.StatusNotFound, "not_found", "")
+	decode[apitypes.RefundResponse](t, do(as("acme"), "GET", "/api/refunds/"+made.Refund.ID, ""), http.StatusOK)
 }
 
 // checkRefundLists lists two refunds of a payment with all filters.

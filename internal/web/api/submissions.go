@@ -132,7 +132,10 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 // the merchant's if merchantID is set; the ledger refuses such requests.
 func (a *API) inForce(ctx context.Context, refundID, submissionID, merchantID string) (refund invoice.RefundRecord, s invoice.Submission, err error) {
 	refund, err = a.conf.Reader.RefundRecord(ctx, refundID)
-	if err != nil || merchantID != "" && refund.MerchantID != merchantID {
+	if err != nil {
+		return refund, s, fmt.Errorf("read refund: %w", err)
+	}
+	if sees, err := a.conf.Reader.SeesRefund(ctx, merchantID, refund); err != nil || !sees {
 		return refund, s, err
 	}
 	all, err := a.conf.Reader.Submissions(ctx, refund.ID)
