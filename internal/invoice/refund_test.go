@@ -165,6 +165,12 @@ func TestTwoEqualRefunds(t *testing.T) {
 			}
 		}
 	}
+	unsent.SubmittedTx, sent.TxHash = invoice.Hash{8}, submitted.SubmittedTx
+	for paid, want := range map[string]string{"": second.ID, first.ID: first.ID} {
+		if got, _, ok := invoice.PreparedFor(sent, "ref_t4", []invoice.RefundRecord{unsent, submitted}, paid); !ok || got.ID != want {
+			t.Errorf("the submitted transaction of %s, which pays %q, pays %s, want %s", second.ID, paid, got.ID, want)
+		}
+	}
 	if got, _, ok := invoice.PreparedFor(sent, "ref_t3", []invoice.RefundRecord{first, sentBy(second, "ref_t2", 600, invoice.Confirmed)}, ""); ok {
 		t.Errorf("a third transfer pays %s, which another one pays", got.ID)
 	}

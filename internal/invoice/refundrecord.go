@@ -348,10 +348,10 @@ func ReservedOf(refunds []RefundRecord) (sum Amount) {
 }
 
 // PreparedFor returns the prepared refund that a transfer pays, or at least the one for the payment that it refunds.
-// That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays,
-// preferably one with a submitted transaction. paid is the id of the refund that the transfer already pays, which is
-// preferred to both, or empty. named reports whether the calldata names a refund; if that refund has another recipient,
-// ok is false.
+// That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays. paid
+// is the id of the refund that the transfer already pays, which is preferred, or empty. One of which the transfer's
+// transaction was submitted comes next, and then one with another submitted transaction. named reports whether the
+// calldata names a refund; if that refund has another recipient, ok is false.
 func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid string) (r RefundRecord, named, ok bool) {
 	if i := slices.IndexFunc(prepared, func(r RefundRecord) bool { return r.Names(t) }); i >= 0 {
 		return prepared[i], true, true
@@ -359,9 +359,19 @@ func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid st
 	if slices.ContainsFunc(prepared, func(r RefundRecord) bool { return r.Tag == t.Evidence.Calldata }) {
 		return r, true, false
 	}
+	rank := func(r RefundRecord) int {
+		switch {
+		case r.ID == paid:
+			return 3
+		case r.SubmittedTx.IsZero():
+			return 0
+		case r.SubmittedTx == t.TxHash:
+			return 2
+		}
+		return 1
+	}
 	for _, candidate := range prepared {
-		preferred := !ok || candidate.ID == paid || r.ID != paid && r.SubmittedTx.IsZero() && !candidate.SubmittedTx.IsZero()
-		if preferred && candidate.Fits(t) && candidate.Takes(transferID) {
+		if (!ok || rank(candidate) > rank(r)) && candidate.Fits(t) && candidate.Takes(transferID) {
 			r, ok = candidate, true
 		}
 	}
