@@ -25,7 +25,7 @@ func TestExtraFollow(t *testing.T) {
 	t.Run("the wallet is gone", func(t *testing.T) { walletGone(t, w, payer(t)) })
 }
 
-// claims records in window.told whether the page claims that nothing was paid.
+// claims is a script that records whether the page claims that nothing was paid.
 const claims = `
 window.told = false;
 addEventListener("DOMContentLoaded", () => {
