@@ -141,8 +141,13 @@ func (s pageInput) resultOfOwn(p invoice.Payment) checkResult {
 		}
 		return v
 	}
-	headline, text := s.words(st)
-	v := checkResult{Tone: warn, Headline: headline, Text: append(arrived, text...)}
+	return s.resultOfState(st, arrived)
+}
+
+// resultOfState returns a text and the page's words about a state.
+func (s pageInput) resultOfState(st state, text []template.HTML) checkResult {
+	headline, words := s.words(st)
+	v := checkResult{Tone: warn, Headline: headline, Text: append(text, words...)}
 	if !s.isFinal() {
 		v.Text, v.Again = append(v.Text, s.refundWords()...), againRead
 	}
