@@ -31,7 +31,7 @@ func from(address string) *http.Request {
 func TestNetworksOfClients(t *testing.T) {
 	for address, want := range map[string]string{
 		"203.0.113.7:1": "203.0.113.7/32 1 ", "[::ffff:203.0.113.7]:1": "203.0.113.7/32 1 ",
-		"[2001:db8:1:2:3::4]:1": "2001:db8:1:2::/64 1 2001:db8:1::/48 4 ",
+		"[2001:db8:1:2:3::4]:1": "2001:db8:1:2::/64 1 2001:db8:1::/48 2 ",
 		"127.0.0.1:1":           "", "[::1]:1": "", "10.1.2.3:1": "", "@": "",
 	} {
 		var got string
