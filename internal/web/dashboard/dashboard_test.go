@@ -480,11 +480,11 @@ func TestProblemsWithNumbers(t *testing.T) {
 		{apitypes.CodeInvalidField, "", "amount", "amount " + invoice.ErrAmountSyntax.Error() + ".", "Geben Sie einen Betrag wie 4,90 ein."},
 		{apitypes.CodeInvalidField, "", "lineItems[2].label", `lineItems[2].label is wrong: "1764313200 returnHosts".`, `Line item 3 label is wrong: "1764313200 returnHosts".`},
 		{apitypes.CodeInvalidField, "", "", "confirmedAfter must be Unix seconds or a date such as 2026-11-30.", "Confirmed after must be a date such as 2026-11-30."},
-		{apitypes.CodeAlreadyDecided, "", "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: \u2068maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it.\u2069"},
+		{apitypes.CodeAlreadyDecided, "", "", "maria has dismissed this at 2026-11-28T09:00:00Z, because: order myShop 1764313200. Undo it.", "Jemand hat das schon entschieden. Antwort des Dienstes: maria has dismissed this at 28.11.2026, 10:00 CET, because: order myShop 1764313200. Undo it."},
 		{apitypes.CodeRefundNotOpen, "", "", "The state of this refund does not allow that.", "Der Zustand dieser Erstattung lässt das nicht zu."},
 	} {
 		if c.code == apitypes.CodeInvalidField && c.field != "amount" {
-			c.want = c.label + "Antwort des Dienstes: \u2068" + c.want + "\u2069"
+			c.want = c.label + "Antwort des Dienstes: " + c.want
 		}
 		if got := v.explain(apitypes.Problem{Code: c.code, Field: c.field, Detail: c.detail}); got != c.want {
 			t.Errorf("%s\nis shown as %s\nwant        %s", c.detail, got, c.want)
@@ -506,7 +506,7 @@ func TestProblemsInOtherLanguages(t *testing.T) {
 		}
 	}
 	for _, text := range texts().Languages() {
-		v, answer := &visit{text: text}, text.T("problem.answer", locale.Values{"Detail": "\u2068Words.\u2069"})
+		v, answer := &visit{text: text}, text.T("problem.answer", locale.Values{"Detail": "Words."})
 		for _, code := range codes {
 			shown := v.explain(apitypes.Problem{Code: apitypes.ErrorCode(code[1]), Detail: "Words."})
 			if text.Lang() != "en" && strings.Contains(shown, "Words.") && !strings.Contains(shown, answer) {

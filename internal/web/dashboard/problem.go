@@ -58,8 +58,7 @@ func (v *visit) explain(p apitypes.Problem) string {
 	}
 	answer := v.inPlainWords(p)
 	if v.text.Lang() != texts().English().Lang() {
-		const isolate, end = "\u2068", "\u2069" // keep the order of English words in Arabic and Hebrew
-		answer = v.text.T("problem.answer", locale.Values{"Detail": isolate + answer + end})
+		answer = v.text.T("problem.answer", locale.Values{"Detail": answer})
 		if label := labels[fieldOf(p)]; label != "" {
 			answer = v.text.T(label, nil) + " – " + answer
 		}
