@@ -85,13 +85,7 @@ func (f file) resolve(src Source) (Config, error) {
 		cfg.Providers = append(cfg.Providers, r.provider(path, p, cfg.Chains))
 		r.unique(seen, path+".name", p.Name)
 	}
-	for i, text := range f.Webhooks.Allow {
-		cfg.WebhookAllow = append(cfg.WebhookAllow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
-	}
-	for i, m := range f.Merchants {
-		r.plain(fmt.Sprintf("merchants[%d].webhookUrl", i), m.WebhookURL, cfg.WebhookAllow)
-	}
-	r.plain("screening.url", f.Screening.URL, cfg.WebhookAllow)
+	cfg.WebhookAllow = r.webhookAllow(f)
 	cfg.WebhookCA = r.certificates("webhooks.caFile", f.Webhooks.CAFile)
 	cfg.WebhookProxy = r.webhookProxy("webhooks.proxy", f.Webhooks.Proxy)
 	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)

@@ -26,6 +26,18 @@ func checkURL(text string, schemes ...string) error {
 	return chain.CheckURL(text)
 }
 
+// webhookAllow reads the ranges that webhooks may reach, and refuses URLs that need one without any.
+func (r *resolver) webhookAllow(f file) (allow []netip.Prefix) {
+	for i, text := range f.Webhooks.Allow {
+		allow = append(allow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
+	}
+	for i, m := range f.Merchants {
+		r.plain(fmt.Sprintf("merchants[%d].webhookUrl", i), m.WebhookURL, allow)
+	}
+	r.plain("screening.url", f.Screening.URL, allow)
+	return allow
+}
+
 // plain refuses a URL with http if no range of addresses may be reached by it.
 func (r *resolver) plain(path, text string, allow []netip.Prefix) {
 	if strings.EqualFold(scheme(text), "http") && len(allow) == 0 {

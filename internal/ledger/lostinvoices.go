@@ -25,6 +25,11 @@ func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, scope chainScope,
 	if len(facts) == 0 {
 		return nil
 	}
+	return s.noteFacts(ctx, tx, scope, facts)
+}
+
+// noteFacts records facts in events of the registry about the lost past.
+func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, scope chainScope, facts []registryFact) error {
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
 		ids[i] = f.CommitmentID

@@ -167,8 +167,11 @@ func TestSendToAServerThatFloods(t *testing.T) {
 		conn, err := listener.Accept()
 		expect.NoError(t, err)
 		line, all := bytes.Repeat([]byte("a"), 64<<10), 0
-		for n := 0; err == nil && all < 256<<20; all += n {
-			n, err = conn.Write(line)
+		for all < 256<<20 {
+			n, err := conn.Write(line)
+			if all += n; err != nil {
+				break
+			}
 		}
 		expect.NoError(t, errors.Join(conn.Close(), listener.Close()))
 		sent <- all

@@ -201,22 +201,27 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
-		all, err := webhooks.Timelines(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
-			return err
-		}
-		isRecent := len(all) > 0 && s.cfg.Now().Sub(all[len(all)-1].StartedAt) < keptPast
-		if err := ledger.RecoverFrom(ctx, tx, isRecent || !was.Ended.IsZero(), s.cfg.Now()); err != nil {
-			return err
-		}
-		if err := endWhatMayHaveEnded(ctx, tx, s.cfg.Now()); err != nil {
+		if err := s.startRecovery(ctx, tx, was); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 	})
+}
+
+// startRecovery starts a timeline, records where the chains are read from, and ends what may have ended since the backup.
+func (s *Server) startRecovery(ctx context.Context, tx *db.Tx, was db.Recovery) error {
+	all, err := webhooks.Timelines(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
+		return err
+	}
+	isRecent := len(all) > 0 && s.cfg.Now().Sub(all[len(all)-1].StartedAt) < keptPast
+	if err := ledger.RecoverFrom(ctx, tx, isRecent || !was.Ended.IsZero(), s.cfg.Now()); err != nil {
+		return err
+	}
+	return endWhatMayHaveEnded(ctx, tx, s.cfg.Now())
 }
 
 // endWhatMayHaveEnded ends sessions, and cancels mails and changes of addresses that waited, since that may have

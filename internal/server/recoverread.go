@@ -12,6 +12,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/indexer"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -92,7 +94,7 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o Re
 	if !o.OldHeads && now.Sub(st.IndexedTime) > maxHeadAge {
 		is.oldAt = st.IndexedTime
 	}
-	is.atHead = is.oldAt.IsZero() && !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
+	is.atHead = is.oldAt.IsZero() && isRead(st, cur)
 	if is.moved.IsZero() || is.atHead || is.indexed != r.indexed || is.again != r.again {
 		is.moved = now
 	}
@@ -109,6 +111,11 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o Re
 			"waits_for", troubles(*r, run.pool.Health(), st.Error))
 	}
 	return nil
+}
+
+// isRead reports whether a chain is read to the head that its nodes report.
+func isRead(st indexer.Status, cur ledger.Progress) bool {
+	return !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
 }
 
 // troubles describes the problems of the nodes of a chain, and why the last reading failed.

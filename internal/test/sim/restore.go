@@ -58,7 +58,8 @@ func (s *service) restore() {
 	}
 	var report server.RecoveryReport
 	recovers := func() (err error) {
-		o.OldHeads = w.machine.now().Sub(time.Now()) > 5*time.Minute // the machine's clock is wrong
+		recent := w.machine.recent()
+		o.OldHeads = recent[len(recent)-1] > 5*time.Minute // the machine's clock is wrong
 		report, err = server.Recover(w.ctx, cfg, o)
 		return err
 	}
