@@ -20,7 +20,8 @@ func newChainUnread(env environment) *cobra.Command {
 		Short: "list transactions that are not recorded",
 		Long: `Lists transactions that may be payments and are not recorded yet: a node left out
 their logs, or no node returns their receipt or calldata. The service reads them
-again by itself, first after seconds and at last every hour. Until one is read,
+again by itself, first after seconds and at last every hour; of those with an
+answer longer than maxAnswerMiB (oversized), one in a minute. Until one is read,
 invoices that were created before its block do not expire.
 
 --retry has a transaction read at once, also if it was dismissed: after a node was
@@ -39,7 +40,7 @@ block explorer first, and attribute its payment by other means if it is one.`,
 		}
 		switch {
 		case *retry != "":
-			const done = "It is read again within seconds by a running service."
+			const done = "It is read again within seconds by a running service, or within a minute if others are oversized."
 			return decideUnread(cmd.Context(), env, o, *retry, done, (*ledger.Service).RetryUnread)
 		case *dismiss != "":
 			return decideUnread(cmd.Context(), env, o, *dismiss, "It is not read any more.", (*ledger.Service).DismissUnread)

@@ -55,9 +55,11 @@ func preferWholeBlock(logs []types.Log, txs []common.Hash) bool {
 func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceRequest) ([][]evidence, error) {
 	found := make([][]evidence, len(blocks))
 	var single []common.Hash
-	for i, b := range blocks {
+	for i := range blocks {
+		b := &blocks[i]
+		b.txs = slices.DeleteFunc(b.txs, func(tx common.Hash) bool { return ix.isOversized(b.block, tx) })
 		var err error
-		if found[i], err = ix.wholeEvidence(ctx, n, b); err != nil {
+		if found[i], err = ix.wholeEvidence(ctx, n, *b); err != nil {
 			return nil, err
 		}
 		if found[i] == nil {

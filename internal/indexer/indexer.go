@@ -155,6 +155,9 @@ type Indexer struct {
 	// noticesSeen belongs to the goroutine that reads unread transactions. Notices received before it were followed.
 	noticesSeen time.Time
 
+	// oversizedFrom belongs to the same goroutine. Until then it reads no oversized transactions.
+	oversizedFrom time.Time
+
 	// auditFailures counts consecutive failures of the audit. It belongs to that goroutine.
 	auditFailures int
 

@@ -28,11 +28,11 @@ type Ledger interface {
 	Expire(ctx context.Context, chainKey string) (more bool, err error)
 	Fill(ctx context.Context, chainKey string, next uint64, blocks []ledger.Block, through invoice.Header) error
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error
-	DueUnread(ctx context.Context, chainKey string, limit int) ([]ledger.UnreadTransaction, error)
+	DueUnread(ctx context.Context, chainKey string, limit int, oversized bool) ([]ledger.UnreadTransaction, error)
 	PostponeUnread(ctx context.Context, chainKey string, u ledger.UnreadTransaction, reason string) error
 	ForgetUnread(ctx context.Context, chainKey string, tx invoice.Hash) error
 	CountUnread(ctx context.Context, chainKey string) (map[ledger.UnreadReason]int, error)
-	CanSkipTransaction(ctx context.Context, chainKey string) error
+	CanSkipTransaction(ctx context.Context, chainKey string, reason ledger.UnreadReason) error
 	Supplement(ctx context.Context, chainKey string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error
 	ChainAudits(ctx context.Context, chainKey string) ([]ledger.ChainAudit, error)
 	AdvanceAudit(ctx context.Context, chainKey string, from ledger.ChainAudit, next uint64, more ledger.AuditCounts) error

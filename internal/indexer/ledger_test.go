@@ -39,8 +39,8 @@ type memory struct {
 	expired  []uint64 // the newest indexed block at each call of Expire
 	unread   map[invoice.Hash]ledger.UnreadTransaction
 	audits   []ledger.ChainAudit
-	notices  []time.Time // without a stored payment
-	noSkips  error       // of CanSkipTransaction
+	notices  []time.Time                   // without a stored payment
+	noSkips  map[ledger.UnreadReason]error // of CanSkipTransaction
 	breaches []string
 
 	// fail, if set, is called before and after each change. An error before the change is a failed transaction; an
@@ -307,11 +307,13 @@ func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, bloc
 	})
 }
 
-func (m *memory) DueUnread(_ context.Context, _ string, limit int) (due []ledger.UnreadTransaction, err error) {
+func (m *memory) DueUnread(_ context.Context, _ string, limit int, oversized bool) (due []ledger.UnreadTransaction, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, u := range m.unread {
-		due = append(due, u)
+		if oversized || u.Reason != ledger.UnreadOversized {
+			due = append(due, u)
+		}
 	}
 	return due[:min(len(due), limit)], nil
 }
@@ -386,7 +388,9 @@ func (m *memory) UnlinkedNotices(_ context.Context, _ string, from, before time.
 	return in, nil
 }
 
-func (m *memory) CanSkipTransaction(context.Context, string) error { return m.noSkips }
+func (m *memory) CanSkipTransaction(_ context.Context, _ string, reason ledger.UnreadReason) error {
+	return m.noSkips[reason]
+}
 
 func (m *memory) Supplement(_ context.Context, _ string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error {
 	return m.change(func() error {

@@ -17,24 +17,27 @@ import (
 // Limits for skipping a transaction that a node names in a log and does not return.
 const (
 	// unreadableAfter is how long all nodes must have failed to return the transaction: a node may take seconds to
-	// store a block that it has announced.
+	// store a block that it has announced. An answer that is too long is one at once.
 	unreadableAfter = 30 * time.Second
 	// minUnreadable is how often they must have failed.
 	minUnreadable = 3
 	// maxUnreadableBlocks is after how many blocks with such transactions a reading ends.
 	maxUnreadableBlocks = 20
-	// maxUnreadableKnown bounds the transactions that are remembered as failing.
+	// maxUnreadableKnown is from how many transactions on that are remembered as failing those are forgotten that are not
+	// skipped, or were not for unreadableKept. A skipped one must be known until its block is recorded.
 	maxUnreadableKnown = 1000
+	unreadableKept     = time.Hour
 )
 
 // unreadable is a transaction of a block with a receipt or calldata that some nodes do not return.
 type unreadable struct {
 	block    chain.Header
-	since    time.Time
+	since    time.Time // of the first failure or, if it is skipped, the last time it was
 	attempts int
 	nodes    map[*chain.Node]bool // that failed
 	skipped  bool                 // the block is read without it
-	reason   string
+	reason   ledger.UnreadReason  // of the last failure
+	detail   string
 }
 
 // isUnreadable reports whether an error means that a node cannot return one transaction,
@@ -86,42 +89,60 @@ func (ix *Indexer) readEach(ctx context.Context, n node, h chain.Header, txs []c
 }
 
 // skipUnreadable records that a node cannot return a transaction. It reports whether to read the block without it,
-// because all nodes have failed for unreadableAfter.
+// because the answers of all nodes are too long, or all have failed for unreadableAfter.
 func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, tx common.Hash, failure error) (bool, error) {
 	usable := ix.cfg.Pool.Usable()
 	ix.mu.Lock()
 	u := ix.unreadable[tx]
 	if u == nil || u.block.Hash != h.Hash {
 		if len(ix.unreadable) >= maxUnreadableKnown {
-			clear(ix.unreadable)
+			maps.DeleteFunc(ix.unreadable, func(_ common.Hash, u *unreadable) bool {
+				return !u.skipped || ix.cfg.Now().Sub(u.since) >= unreadableKept
+			})
 		}
 		u = &unreadable{block: h, since: ix.cfg.Now(), nodes: map[*chain.Node]bool{}}
 		ix.unreadable[tx] = u
 	}
 	u.attempts++
-	u.nodes[n.Node], u.reason = true, failure.Error()
-	all := true
-	for _, p := range usable {
-		all = all && u.nodes[p]
+	u.nodes[n.Node], u.reason, u.detail = true, ledger.UnreadUnreadable, failure.Error()
+	ripe := u.attempts >= minUnreadable && ix.cfg.Now().Sub(u.since) >= unreadableAfter
+	if errors.Is(failure, chain.ErrResponseTooLarge) {
+		// Anyone can make a receipt that is longer than the client reads, and the node is not at fault.
+		u.reason, ripe = ledger.UnreadOversized, true
 	}
-	ripe := all && u.attempts >= minUnreadable && ix.cfg.Now().Sub(u.since) >= unreadableAfter
-	known := u.skipped
+	for _, p := range usable {
+		ripe = ripe && u.nodes[p]
+	}
+	known, reason := u.skipped, u.reason
+	if known {
+		u.since = ix.cfg.Now()
+	}
 	ix.mu.Unlock()
 	if known || !ripe {
 		return known, nil
 	}
-	// Anyone can make a receipt that is longer than the client reads, and the node is not at fault.
-	if !errors.Is(failure, chain.ErrResponseTooLarge) {
-		if err := ix.cfg.Ledger.CanSkipTransaction(ctx, ix.cfg.Chain.Key); err != nil {
-			return false, err
-		}
+	if err := ix.cfg.Ledger.CanSkipTransaction(ctx, ix.cfg.Chain.Key, reason); err != nil {
+		return false, err
 	}
 	ix.mu.Lock()
-	u.skipped = true
+	u.skipped, u.since = true, ix.cfg.Now()
 	ix.mu.Unlock()
 	ix.cfg.Logger.Error("transaction set aside, since no node returns it", "chain", ix.cfg.Chain.Key,
 		"node", n.String(), "block", h.Number, "tx", tx.String(), "err", failure)
 	return true, nil
+}
+
+// isOversized reports whether a transaction of a block was skipped because it is too long. It is not requested again with
+// its block.
+func (ix *Indexer) isOversized(h chain.Header, tx common.Hash) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	u := ix.unreadable[tx]
+	is := u != nil && u.skipped && u.reason == ledger.UnreadOversized && u.block.Hash == h.Hash
+	if is {
+		u.since = ix.cfg.Now()
+	}
+	return is
 }
 
 func (ix *Indexer) forgetUnreadable(txs ...common.Hash) {
@@ -142,7 +163,7 @@ func (ix *Indexer) skippedIn(h invoice.Header) (all []ledger.UnreadTransaction) 
 	for tx, u := range maps.All(ix.unreadable) {
 		if u.skipped && u.block.Hash == h.Hash {
 			all = append(all, ledger.UnreadTransaction{
-				TxHash: invoice.Hash(tx), Block: h.Number, Reason: ledger.UnreadUnreadable, Detail: u.reason, Attempts: 1,
+				TxHash: invoice.Hash(tx), Block: h.Number, Reason: u.reason, Detail: u.detail, Attempts: 1,
 			})
 		}
 	}

@@ -23,6 +23,9 @@ const (
 	unreadPollInterval = 5 * time.Second
 	// maxUnreadAtOnce is how many of them are read before the next check.
 	maxUnreadAtOnce = 16
+	// oversizedPause is how long no oversized ones are read after one that still is: each answer takes maxAnswerMiB from
+	// each node.
+	oversizedPause = time.Minute
 )
 
 // readUnreadTransactions reads unrecorded transactions again until ctx ends.
@@ -39,35 +42,21 @@ func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
 	}
 }
 
-// readUnread reads the transactions that are due. It postpones a transaction that no node returns, and forgets one that is
-// not on the chain.
+// readUnread reads the transactions that are due.
 func (ix *Indexer) readUnread(ctx context.Context) error {
 	if !ix.reads() {
 		return nil
 	}
-	due, err := ix.cfg.Ledger.DueUnread(ctx, ix.cfg.Chain.Key, maxUnreadAtOnce)
+	isPaused := func() bool { return ix.cfg.Now().Before(ix.oversizedFrom) }
+	due, err := ix.cfg.Ledger.DueUnread(ctx, ix.cfg.Chain.Key, maxUnreadAtOnce, !isPaused())
 	if err != nil {
 		return err
 	}
 	for _, u := range due {
-		err := ix.readAgain(ctx, u)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil {
+		if u.Reason == ledger.UnreadOversized && isPaused() {
 			continue
 		}
-		dropped, failed := ix.isDropped(ctx, u)
-		if failed == nil && dropped {
-			failed = ix.cfg.Ledger.ForgetUnread(ctx, ix.cfg.Chain.Key, u.TxHash)
-		}
-		if failed != nil {
-			return failed
-		}
-		if dropped {
-			continue
-		}
-		if err := ix.cfg.Ledger.PostponeUnread(ctx, ix.cfg.Chain.Key, u, err.Error()); err != nil {
+		if err := ix.retryUnread(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -81,10 +70,28 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 	return err
 }
 
+// retryUnread reads a transaction again. It postpones one that no node returns, and forgets one that is not on the chain.
+func (ix *Indexer) retryUnread(ctx context.Context, u ledger.UnreadTransaction) error {
+	err := ix.readAgain(ctx, u)
+	if errors.Is(err, chain.ErrResponseTooLarge) {
+		ix.oversizedFrom = ix.cfg.Now().Add(oversizedPause)
+	}
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	switch dropped, failed := ix.isDropped(ctx, u); {
+	case failed != nil:
+		return failed
+	case dropped:
+		return ix.cfg.Ledger.ForgetUnread(ctx, ix.cfg.Chain.Key, u.TxHash)
+	}
+	return ix.cfg.Ledger.PostponeUnread(ctx, ix.cfg.Chain.Key, u, err.Error())
+}
+
 // isDropped reports whether a transaction is on no node's chain: its block is final, and all nodes answer, have that height
 // and no receipt of it. Mined again, it is read with its block. One that its block named is not dropped.
 func (ix *Indexer) isDropped(ctx context.Context, u ledger.UnreadTransaction) (bool, error) {
-	if u.Reason == ledger.UnreadUnreadable {
+	if u.Reason.IsOfBlock() {
 		return false, nil
 	}
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
@@ -162,6 +169,7 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u ledger.UnreadTrans
 	if err != nil {
 		return nil, n.refusedOne(ctx, u.Block, err)
 	}
+	ix.forgetUnreadable(common.Hash(u.TxHash))
 	r := receipts[common.Hash(u.TxHash)]
 	h, above, err := ix.headerBelowTip(ctx, n, uint64(r.BlockNumber))
 	if err != nil {

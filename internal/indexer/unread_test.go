@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"testing"
 	"time"
@@ -212,7 +213,7 @@ func TestDroppedTransaction(t *testing.T) {
 		}
 		expect.Equal(t, f.state(1), chain.StateBackoff, "%s: that node is", reason)
 		proxies[1].SetFaults()
-		stays("once all nodes answer", reason == ledger.UnreadUnreadable)
+		stays("once all nodes answer", reason.IsOfBlock())
 	}
 }
 
@@ -287,8 +288,9 @@ func TestNodeThatRefusesAll(t *testing.T) {
 	}
 }
 
-// TestOversizedReceipt makes the receipt of a payment longer than an answer may be, and the block's logs, too. The
-// transaction is skipped, and recorded once the limit is raised.
+// TestOversizedReceipt makes the receipts of two payments longer than an answer may be, and the block's logs, too. They
+// delay the block by no pause, are not requested again with their block, and are recorded once the limit is raised. Until
+// then, one of them is read in a minute.
 func TestOversizedReceipt(t *testing.T) {
 	const limit = 64 << 10
 	for name, log := range map[string]chaintest.Log{
@@ -297,30 +299,58 @@ func TestOversizedReceipt(t *testing.T) {
 	} {
 		f, now := clocked(t, func(c *Config) { c.Chain.MaxAnswer = limit })
 		f.catchUp(t)
-		f.ledger.noSkips = ledger.ErrTooManyUnreadable // which is about nodes that return nothing
-		logs := []chaintest.Log{pays(alice, 5)}
-		for range 300 {
-			logs = append(logs, log)
-		}
-		large := chaintest.NewTx(logs...)
-		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), large)
-		f.chain.MineEmpty(3)
-		for range minUnreadable {
-			if _, err := f.sync(t.Context()); err == nil {
-				t.Fatalf("%s: the block was read although an answer is too large", name)
+		f.ledger.noSkips = map[ledger.UnreadReason]error{ledger.UnreadUnreadable: ledger.ErrTooManyUnreadable}
+		large := make([]chaintest.Tx, 2)
+		for i := range large {
+			logs := []chaintest.Log{pays(alice, 5+uint64(i))}
+			for range 300 {
+				logs = append(logs, log)
 			}
-			*now = now.Add(unreadableAfter/minUnreadable + time.Second)
+			large[i] = chaintest.NewTx(logs...)
 		}
+		for i := range maxUnreadableKnown - 1 { // so that the second one makes the indexer forget some
+			f.unreadable[common.BigToHash(big.NewInt(int64(i)))] = &unreadable{}
+		}
+		f.chain.Mine(chaintest.NewTx(pays(bob, 1)), large[0], large[1])
+		f.chain.MineEmpty(3)
 		f.catchUp(t)
 		f.expect(t, 4, 1, 0, 1, 0)
-		if u := f.ledger.unread[invoice.Hash(large.Hash)]; u.Reason != ledger.UnreadUnreadable {
-			t.Errorf("%s: unread are %+v", name, f.ledger.unread)
+		for _, tx := range large {
+			if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != ledger.UnreadOversized {
+				t.Errorf("%s: unread are %+v", name, f.ledger.unread)
+			}
 		}
+		attempts := func() (n int) {
+			for _, u := range f.ledger.unread {
+				n += u.Attempts
+			}
+			return n
+		}
+		for range 3 {
+			before := attempts()
+			expect.OK(t, f.readUnread(t.Context()))
+			expect.OK(t, f.readUnread(t.Context()))
+			expect.Equal(t, attempts()-before, 1, "%s: attempts in a minute", name)
+			*now = now.Add(oversizedPause)
+		}
+		f.ledger.noSkips[ledger.UnreadOversized] = ledger.ErrTooManyUnreadable
+		asked := 0
+		f.node.Intercept(func(_ context.Context, method string) error {
+			if method == "eth_getTransactionReceipt" {
+				asked++
+			}
+			return nil
+		})
+		f.chain.Mine(chaintest.NewTx(large[0].Logs...))
+		expect.Error(t, ledger.ErrTooManyUnreadable, name+": one more than the bound")(f.sync(t.Context()))
+		f.node.Intercept(nil)
 		f.restart(t, nil)
-		if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 0 {
-			t.Errorf("%s: read with a larger limit: %v, %+v", name, err, f.ledger.unread)
+		f.catchUp(t)
+		expect.OK(t, f.readUnread(t.Context()))
+		if len(f.ledger.unread) != 0 {
+			t.Errorf("%s: with a larger limit, unread are %+v", name, f.ledger.unread)
 		}
-		f.expect(t, 4, 1, 0, 2, 0)
+		f.expect(t, 5, 2, 1, 3, 0)
 	}
 }
 

@@ -100,7 +100,7 @@ func deleteRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, blo
 	if cur.UnreadTx == 0 {
 		return nil
 	}
-	unread, err := unreadTransactions(ctx, tx, chainKey, MaxUnread+MaxUnreadable)
+	unread, err := unreadTransactions(ctx, tx, chainKey, MaxUnread+MaxUnreadable+MaxOversized)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,11 @@ const (
 	// MaxUnread bounds the unread transactions of a chain that other sources than its blocks reported.
 	MaxUnread = 1000
 	// MaxUnreadable bounds the transactions of a chain that were set aside because no node returns
-	// them. If there are more, the node is at fault, and the chain waits for it. Transactions with an
-	// answer longer than maxAnswerMiB do not count, since payers can make any number of them.
+	// them. If there are more, the node is at fault, and the chain waits for it.
 	MaxUnreadable = 100
+	// MaxOversized bounds the ones with answers longer than maxAnswerMiB. Anyone can make them, for about
+	// 34 million gas each, where the network allows such transactions.
+	MaxOversized = 10_000
 	// FirstUnreadRetry and LastUnreadRetry are the waits after the first attempt to read
 	// one that failed, and after many; each is twice the one before.
 	FirstUnreadRetry = 15 * time.Second
@@ -28,8 +30,8 @@ const (
 	maxUnreadDetail = 500
 )
 
-// ErrTooManyUnreadable means that MaxUnreadable transactions of the chain are set aside already.
-var ErrTooManyUnreadable = errors.New("too many transactions are set aside that no node returns")
+// ErrTooManyUnreadable means that MaxUnreadable or MaxOversized transactions of the chain are set aside already.
+var ErrTooManyUnreadable = errors.New("too many transactions are set aside that no node returns within maxAnswerMiB; quittance chain unread lists them")
 
 // newUnread returns the rows of unread transactions that a block names.
 func (s *Service) newUnread(named []UnreadTransaction) []UnreadTransaction {
@@ -83,27 +85,34 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 	return err
 }
 
-// TotalUnread returns how many transactions the counts of CountUnread add up to.
+// TotalUnread returns how many transactions of the counts of CountUnread count for MaxUnread: all except the oversized
+// ones, which anyone can make.
 func TotalUnread(counts map[UnreadReason]int) (n int) {
-	for _, c := range counts {
-		n += c
+	for reason, c := range counts {
+		if reason != UnreadOversized {
+			n += c
+		}
 	}
 	return n
 }
 
 // CanSkipTransaction fails with ErrTooManyUnreadable when no more transactions of the chain may
-// be set aside.
-func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error {
-	set, err := countUnreadable(ctx, s.conf.Store, chainKey)
-	if err == nil && set >= MaxUnreadable {
+// be set aside for the reason, UnreadUnreadable or UnreadOversized.
+func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string, reason UnreadReason) error {
+	most := MaxUnreadable
+	if reason == UnreadOversized {
+		most = MaxOversized
+	}
+	counts, err := countUnread(ctx, s.conf.Store, chainKey)
+	if err == nil && counts[reason] >= most {
 		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)
 	}
 	return err
 }
 
-// DueUnread returns up to limit unread transactions of the chain that are due to be read.
-func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
-	return dueUnread(ctx, s.conf.Store, chainKey, s.conf.Now(), limit)
+// DueUnread returns up to limit unread transactions of the chain that are due to be read; oversized ones only if wanted.
+func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int, oversized bool) ([]UnreadTransaction, error) {
+	return dueUnread(ctx, s.conf.Store, chainKey, s.conf.Now(), limit, oversized)
 }
 
 // PostponeUnread records why a transaction could not be read. It is read again later.
@@ -285,5 +294,5 @@ func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[UnreadR
 // UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order
 // of their blocks.
 func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
-	return unreadTransactions(ctx, s.conf.Store, chainKey, MaxUnread+MaxUnreadable)
+	return unreadTransactions(ctx, s.conf.Store, chainKey, MaxUnread+MaxUnreadable+MaxOversized)
 }

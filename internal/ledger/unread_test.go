@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -16,7 +15,7 @@ import (
 // due returns the unread transactions that are to be read now.
 func (w *world) dueUnread() []ledger.UnreadTransaction {
 	w.t.Helper()
-	due, err := w.DueUnread(w.t.Context(), w.chainKey, 10)
+	due, err := w.DueUnread(w.t.Context(), w.chainKey, 10, true)
 	w.must(err)
 	return due
 }
@@ -350,11 +349,11 @@ func TestReorgDropsUnread(t *testing.T) {
 		w.reorg(1)
 		left, err := w.UnreadTransactions(t.Context(), w.chainKey)
 		w.must(err)
-		if _, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("dismissed")); err != nil || len(left) != len(ledger.UnreadReasons)-1 {
+		if _, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("dismissed")); err != nil || len(left) != 3 {
 			t.Errorf("left are %+v, and the dismissed one: %v", left, err)
 		}
 		for _, u := range left {
-			if u.Reason == ledger.UnreadUnreadable {
+			if u.Reason.IsOfBlock() {
 				t.Errorf("left is %+v", u)
 			}
 			w.must(w.ForgetUnread(t.Context(), w.chainKey, u.TxHash))
@@ -373,15 +372,15 @@ func TestSkippedTransactions(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		b := w.next(start + 1)
-		long := ledger.UnreadTransaction{TxHash: w.hash("long"), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: fmt.Sprint("receipt: ", chain.ErrResponseTooLarge)}
+		long := ledger.UnreadTransaction{TxHash: w.hash("long"), Block: b.Number, Reason: ledger.UnreadOversized}
 		w.observe(ledger.Block{Header: b.Header, Unread: []ledger.UnreadTransaction{long}}) // does not count
 		b = w.next(start + 1)
 		for i := range ledger.MaxUnreadable {
-			w.must(w.CanSkipTransaction(t.Context(), w.chainKey))
+			w.must(w.CanSkipTransaction(t.Context(), w.chainKey, ledger.UnreadUnreadable))
 			u := ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
 			w.observe(ledger.Block{Header: w.next(start + 1).Header, Unread: []ledger.UnreadTransaction{u}})
 		}
-		expect.Error(t, ledger.ErrTooManyUnreadable, "one more")(w.CanSkipTransaction(t.Context(), w.chainKey))
+		expect.Error(t, ledger.ErrTooManyUnreadable, "one more")(w.CanSkipTransaction(t.Context(), w.chainKey, ledger.UnreadUnreadable))
 		w.advance(inv.ExpiresAt.Unix() + 100)
 		expect.Equal(t, w.invoice(inv.ID).Status, invoice.Open, "the invoice is")
 		u, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("tx", 7))
@@ -405,6 +404,36 @@ func TestSkippedTransactions(t *testing.T) {
 		} {
 			expect.Error(t, db.ErrNotFound, "an unknown transaction")(err)
 		}
+	})
+}
+
+// TestOversizedTransactions reads blocks with transactions that are too long, which anyone can make: a bounded number, which
+// neither keeps others from being reported nor counts for the ones that no node returns, whatever a later attempt says.
+func TestOversizedTransactions(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		b := w.next(start + 1)
+		reported := ledger.UnreadTransaction{TxHash: w.hash("reported"), Block: b.Number, Reason: ledger.UnreadNode}
+		w.observe(ledger.Block{Header: b.Header, Unread: []ledger.UnreadTransaction{reported}})
+		b = w.next(start + 2)
+		for i := range ledger.MaxOversized {
+			b.Unread = append(b.Unread, ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadOversized, Detail: "too long"})
+		}
+		w.must(w.CanSkipTransaction(t.Context(), w.chainKey, ledger.UnreadOversized))
+		w.observe(b)
+		expect.Error(t, ledger.ErrTooManyUnreadable, "one more")(w.CanSkipTransaction(t.Context(), w.chainKey, ledger.UnreadOversized))
+		w.must(w.PostponeUnread(t.Context(), w.chainKey, b.Unread[0], "connection refused"))
+		w.must(w.CanSkipTransaction(t.Context(), w.chainKey, ledger.UnreadUnreadable))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("looked up"), b.Number, ledger.UnreadReceipt))
+		w.seconds.Add(60)
+		due, err := w.DueUnread(t.Context(), w.chainKey, 10, false)
+		w.must(err)
+		if len(due) != 2 || due[0].TxHash != reported.TxHash || due[1].Reason != ledger.UnreadReceipt {
+			t.Errorf("due without oversized ones are %+v", due)
+		}
+		expect.Len(t, w.dueUnread(), 10, "due with oversized ones are")
+		all, err := w.UnreadTransactions(t.Context(), w.chainKey)
+		w.must(err)
+		expect.Equal(t, len(all), ledger.MaxOversized+2, "listed are")
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -18,10 +17,14 @@ const (
 	UnreadReceipt    UnreadReason = "receipt"    // a receipt that was read for another payment shows it
 	UnreadNode       UnreadReason = "node"       // another node, or the block's receipts, show it
 	UnreadUnreadable UnreadReason = "unreadable" // the nodes have its log, and do not return its receipt or its calldata
+	UnreadOversized  UnreadReason = "oversized"  // the nodes have its log, and their answers are longer than maxAnswerMiB
 )
 
 // UnreadReasons are all reasons.
-var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, UnreadUnreadable}
+var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, UnreadUnreadable, UnreadOversized}
+
+// IsOfBlock reports whether the transaction's block names it.
+func (r UnreadReason) IsOfBlock() bool { return r == UnreadUnreadable || r == UnreadOversized }
 
 // UnreadTransaction is a transaction that may move a token from or to an address of
 // ours, and that is not recorded.
@@ -49,10 +52,13 @@ var unreadTable = db.NewTable("unread_transactions", func(u *UnreadTransaction) 
 	}
 })
 
+// isOfBlock is the condition that the transaction's block names it.
+const isOfBlock = "reason IN ('unreadable', 'oversized')"
+
 var selectUnread = unreadTable.Select() + " WHERE chain_key = $1"
 
-// insertUnread stores unread transactions of a chain, except those that are stored. One that became known otherwise is
-// unreadable once its block names it.
+// insertUnread stores unread transactions of a chain, except those that are stored. One that became known otherwise gets
+// the reason of its block, once its block names it.
 func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadTransaction) error {
 	rows := make([][]any, len(all))
 	for i, u := range all {
@@ -62,11 +68,11 @@ func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadT
 		return err
 	}
 	for _, u := range all {
-		if u.Reason != UnreadUnreadable {
+		if !u.Reason.IsOfBlock() {
 			continue
 		}
-		err := tx.Send(ctx, nil, "UPDATE unread_transactions SET reason = 'unreadable', block_number = $3, detail = $4 WHERE chain_key = $1 AND tx_hash = $2 AND reason <> 'unreadable'",
-			chainKey, u.TxHash.String(), int64(u.Block), u.Detail)
+		err := tx.Send(ctx, nil, "UPDATE unread_transactions SET reason = $3, block_number = $4, detail = $5 WHERE chain_key = $1 AND tx_hash = $2 AND NOT "+isOfBlock,
+			chainKey, u.TxHash.String(), string(u.Reason), int64(u.Block), u.Detail)
 		if err != nil {
 			return err
 		}
@@ -84,9 +90,13 @@ func unreadTransactions(ctx context.Context, q db.Querier, chainKey string, limi
 	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
 }
 
-// dueUnread returns the transactions that are due to be read, in the order of their blocks.
-func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int) ([]UnreadTransaction, error) {
-	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
+// dueUnread returns the transactions that are due to be read, in the order of their blocks; oversized ones only if wanted.
+func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int, oversized bool) ([]UnreadTransaction, error) {
+	without := " AND reason <> 'oversized'"
+	if oversized {
+		without = ""
+	}
+	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL AND next_at <= $2"+without+" ORDER BY block_number, tx_hash LIMIT $3",
 		chainKey, now.Unix(), limit)
 }
 
@@ -105,13 +115,6 @@ func countUnread(ctx context.Context, q db.Querier, chainKey string) (map[Unread
 		return struct{}{}, err
 	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)
 	return counts, err
-}
-
-// countUnreadable returns how many unread transactions of a chain no node returns, except the ones with an answer that is
-// too long.
-func countUnreadable(ctx context.Context, q db.Querier, chainKey string) (int, error) {
-	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL AND reason = 'unreadable' AND detail NOT LIKE $2",
-		chainKey, "%"+chain.ErrResponseTooLarge.Error()+"%")
 }
 
 // postponeUnread records a failed attempt to read a transaction, and when it is read next.
@@ -153,6 +156,6 @@ func deleteUnread(ctx context.Context, tx *db.Tx, chainKey string, hashes []invo
 // deleteUnreadAbove deletes the unread transactions that blocks above a number named. It keeps dismissed ones, which would
 // be announced again.
 func deleteUnreadAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
-	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND reason = 'unreadable' AND dismissed_at IS NULL",
+	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND dismissed_at IS NULL AND "+isOfBlock,
 		chainKey, int64(number))
 }

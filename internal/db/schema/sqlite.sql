@@ -675,9 +675,9 @@ CREATE TABLE unread_transactions (
     tx_hash      TEXT NOT NULL CHECK (length(tx_hash) = 66),
     -- block that holds it
     block_number BIGINT NOT NULL CHECK (block_number >= 0),
-    -- how it became known: a payer's lookup, a receipt that was read for another payment, another node, or a log
-    -- without a receipt from the nodes
-    reason       TEXT NOT NULL CHECK (reason IN ('lookup', 'receipt', 'node', 'unreadable')),
+    -- how it became known: a payer's lookup, a receipt that was read for another payment, another node, or a log of a
+    -- transaction that the nodes do not return, or return with an answer that is too long
+    reason       TEXT NOT NULL CHECK (reason IN ('lookup', 'receipt', 'node', 'unreadable', 'oversized')),
     -- the error of the last attempt to read it; empty before
     detail       TEXT NOT NULL CHECK (length(detail) <= 1000),
     -- how many attempts to read it have failed
