@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -28,18 +29,21 @@ const (
 )
 
 // Receipts returns the receipts of transactions, in the order requested. The error is ErrNotFound if the node lacks
-// one.
+// some of them, which are nil then.
 func (c *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
 	found, err := batchOf[Receipt](ctx, c, KindReceipts, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
 	for i, r := range found {
+		if r == nil {
+			continue
+		}
 		if err := c.checkTx(r.TxHash, txs[i]); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // Evidence returns the receipts and the calldata of transactions, in the order requested, from the same batches. The

@@ -49,6 +49,31 @@ func (ix *Indexer) lostDeposits(ctx context.Context, accounts []invoice.Address)
 	return lost, nil
 }
 
+// recordable returns which movements are to be recorded whatever else is known: those to an address of ours, unless they
+// come from the deposit address of a lost invoice, of which nothing is recorded.
+func (ix *Indexer) recordable(ctx context.Context, c *addressCache, moved []movement) ([]bool, error) {
+	receivers := make([]invoice.Address, len(moved))
+	for i, m := range moved {
+		receivers[i] = m.to
+	}
+	watched, err := c.watched(ctx, receivers)
+	if err != nil {
+		return nil, err
+	}
+	var senders []invoice.Address
+	for _, m := range moved {
+		if watched[m.to] {
+			senders = append(senders, m.from)
+		}
+	}
+	lost, err := ix.lostDeposits(ctx, senders)
+	are := make([]bool, len(moved))
+	for i, m := range moved {
+		are[i] = watched[m.to] && !lost[m.from]
+	}
+	return are, err
+}
+
 // watched returns the accounts that are settlement addresses.
 func (c *addressCache) watched(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
 	watched := map[invoice.Address]bool{}

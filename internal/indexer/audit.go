@@ -251,30 +251,28 @@ func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first,
 // requireRecorded looks in the logs of final blocks for transactions that move a token to one of our addresses and are
 // not recorded. It reports them, and their blocks are read again.
 func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error {
-	watched, err := ix.newAddressCache().watched(ctx, ix.decoder.accounts(logs))
-	if err != nil || len(watched) == 0 {
-		return err
-	}
-	var moved []movement // to our addresses
+	var moved []movement
 	var of []types.Log
-	var senders []invoice.Address
 	for i := range logs {
-		if m, ok := ix.decoder.movement(&logs[i]); ok && !m.amount.IsZero() && watched[m.to] {
-			moved, of, senders = append(moved, m), append(of, logs[i]), append(senders, m.from)
+		if m, ok := ix.decoder.movement(&logs[i]); ok && !m.amount.IsZero() {
+			moved, of = append(moved, m), append(of, logs[i])
 		}
 	}
-	lost, err := ix.lostDeposits(ctx, senders)
+	required, err := ix.recordable(ctx, ix.newAddressCache(), moved)
 	if err != nil {
 		return err
 	}
 	blocks := map[invoice.Hash]uint64{}
 	var txs []invoice.Hash
-	for i, m := range moved {
+	for i := range of {
 		tx := invoice.Hash(of[i].TxHash)
-		if _, seen := blocks[tx]; !seen && !lost[m.from] {
+		if _, seen := blocks[tx]; required[i] && !seen {
 			blocks[tx] = of[i].BlockNumber
 			txs = append(txs, tx)
 		}
+	}
+	if len(txs) == 0 {
+		return nil
 	}
 	recorded, err := ix.cfg.Ledger.RecordedTransactions(ctx, ix.cfg.Chain.Key, txs)
 	if err != nil {

@@ -1,7 +1,6 @@
 package indexer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -113,51 +114,32 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 // back from the first block that differs, unless the node contradicts itself or other nodes hold the transfer. It
 // reports transfers that are in the receipts and not recorded.
 func (ix *Indexer) verifyReceipts(ctx context.Context, n node, at invoice.Header, pending []invoice.Transfer) (bool, error) {
-	receipts, err := n.receiptsOf(ctx, pending)
-	var wrong *invoice.Transfer
-	switch {
-	case errors.Is(err, chain.ErrNotFound):
-		if wrong, err = ix.withoutReceipt(ctx, n, pending, err); err != nil {
-			return false, err
-		}
-	case err != nil:
-		return false, err
-	default:
-		wrong = ix.decoder.missingFrom(receipts, pending)
+	receipts, refused := n.receiptsOf(ctx, pending)
+	if refused != nil && !errors.Is(refused, chain.ErrNotFound) {
+		return false, refused
 	}
+	wrong := ix.decoder.missingFrom(receipts, pending)
 	if wrong == nil {
 		if err := ix.reportUnrecorded(ctx, receipts, pending); err != nil {
 			return false, err
 		}
 		return ix.recheckOrphaned(ctx, n, at)
 	}
-	if err := ix.believeMissing(ctx, n, *wrong); err != nil {
+	held, err := ix.ownLogsHold(ctx, n, *wrong)
+	switch {
+	case err != nil:
+		return false, err
+	case held && receipts[common.Hash(wrong.TxHash)] == nil: // it may lack the receipt only for a while
+		return false, refused
+	case held:
+		return false, n.contradictsReceipt(*wrong)
+	}
+	if err := ix.askOthers(ctx, n, *wrong); err != nil {
 		return false, err
 	}
 	ix.cfg.Logger.Error("recorded transfer is not in its receipt, will reindex its block",
 		"chain", ix.cfg.Chain.Key, "node", n.String(), "block", wrong.BlockNumber, "tx", wrong.TxHash.String(), "ordinal", wrong.Ordinal)
 	return false, ix.rollbackBelow(ctx, wrong.BlockNumber)
-}
-
-// withoutReceipt returns the lowest pending transfer that the node's receipts do not hold, after the node had no receipt
-// for one of them. The error is refused if there is no such transfer, or if the node's logs hold it: the node has the
-// transfer, and may lack its receipt only for a while.
-func (ix *Indexer) withoutReceipt(ctx context.Context, n node, pending []invoice.Transfer, refused error) (*invoice.Transfer, error) {
-	pending = slices.SortedFunc(slices.Values(pending), byPosition)
-	for i := range pending {
-		held, err := ix.receiptsHold(ctx, n, pending[i:i+1])
-		if err != nil {
-			return nil, err
-		}
-		if held {
-			continue
-		}
-		if held, err = ix.ownLogsHold(ctx, n, pending[i]); err != nil || held {
-			return nil, cmp.Or(err, refused)
-		}
-		return &pending[i], nil
-	}
-	return nil, refused
 }
 
 // rollbackBelow orphans a block that is not final, and everything above.

@@ -110,12 +110,26 @@ func sameLog(a, b *types.Log) bool {
 }
 
 // believeMissing returns nil if the node is right that its receipts do not hold a recorded transfer. The error is a
-// *nodeError if the node's own logs hold the transfer or the other nodes outvote it, and a *NoQuorumError on a tie; see
-// judgeMissing.
+// *nodeError if the node's own logs hold the transfer, or one of askOthers.
 func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfer) error {
-	if err := ix.checkOwnLogs(ctx, n, t); err != nil {
+	held, err := ix.ownLogsHold(ctx, n, t)
+	switch {
+	case err != nil:
 		return err
+	case held:
+		return n.contradictsReceipt(t)
 	}
+	return ix.askOthers(ctx, n, t)
+}
+
+// contradictsReceipt is the error of a node with logs that hold a transfer which its receipts lack.
+func (n node) contradictsReceipt(t invoice.Transfer) error {
+	return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
+}
+
+// askOthers returns nil unless other nodes hold a transfer that a node has neither in its receipts nor in its logs. The
+// error is a *nodeError if they outvote the node, and a *NoQuorumError on a tie; see judgeMissing.
+func (ix *Indexer) askOthers(ctx context.Context, n node, t invoice.Transfer) error {
 	var held []bool
 	for _, p := range ix.cfg.Pool.Others(n.Node) {
 		var wrong *invoice.Transfer
@@ -144,15 +158,6 @@ func (ix *Indexer) believeMissing(ctx context.Context, n node, t invoice.Transfe
 	default:
 		return nil
 	}
-}
-
-// checkOwnLogs fails when a node's logs hold a transfer that its receipts lack.
-func (ix *Indexer) checkOwnLogs(ctx context.Context, n node, t invoice.Transfer) error {
-	held, err := ix.ownLogsHold(ctx, n, t)
-	if held {
-		return n.contradicts("returned a transfer of transaction %s in block %d, which its receipt lacks", t.TxHash, t.BlockNumber)
-	}
-	return err
 }
 
 // ownLogsHold reports whether a node's logs of a transfer's block hold the transfer. It fails unless the node's chain has

@@ -108,7 +108,9 @@ func (n node) receipts(ctx context.Context, txs []common.Hash) (map[common.Hash]
 	}
 	receipts, err := n.Receipts(ctx, txs)
 	for _, r := range receipts {
-		found[r.TxHash] = r
+		if r != nil {
+			found[r.TxHash] = r
+		}
 	}
 	return found, n.wrap(err)
 }

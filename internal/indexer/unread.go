@@ -281,35 +281,20 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 	for _, t := range recorded {
 		known[place{t.TxHash, t.Ordinal}] = true
 	}
-	unknown := map[common.Hash][]movement{}
-	var senders, receivers []invoice.Address
+	var moved []movement
+	var of []common.Hash
 	for hash, r := range receipts {
 		for _, l := range ix.decoder.locate(r.Logs) {
 			if !known[place{invoice.Hash(hash), l.ordinal}] && !l.amount.IsZero() {
-				unknown[hash] = append(unknown[hash], l.movement)
-				senders, receivers = append(senders, l.from), append(receivers, l.to)
+				moved, of = append(moved, l.movement), append(of, hash)
 			}
 		}
 	}
-	if len(receivers) == 0 {
-		return nil
-	}
-	watched, err := ix.newAddressCache().watched(ctx, receivers)
-	if err != nil {
-		return err
-	}
-	lost, err := ix.lostDeposits(ctx, senders)
-	if err != nil {
-		return err
-	}
-	for hash, moved := range unknown {
-		if !slices.ContainsFunc(moved, func(m movement) bool { return watched[m.to] && !lost[m.from] }) {
-			continue
-		}
-		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), ledger.UnreadReceipt)
-		if err != nil {
-			return err
+	lacks, err := ix.recordable(ctx, ix.newAddressCache(), moved)
+	for i, hash := range of {
+		if err == nil && lacks[i] {
+			err = ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), ledger.UnreadReceipt)
 		}
 	}
-	return nil
+	return err
 }

@@ -175,24 +175,24 @@ func (ix *Indexer) logDifference(readings []transfersReading) {
 // recorded only if they are refunds, and transfers from deposit addresses of lost invoices never, so both may be missing
 // from pending.
 func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
-	less, more := differences(pending, r.transfers())
-	var senders, receivers []invoice.Address
-	for _, t := range more {
-		senders, receivers = append(senders, t.From), append(receivers, t.To)
+	wrong, more := differences(pending, r.transfers())
+	moved := make([]movement, len(more))
+	for i, t := range more {
+		moved[i] = movement{from: t.From, to: t.To}
 	}
-	watched, err := c.watched(ctx, receivers)
+	lacks, err := ix.recordable(ctx, c, moved)
 	if err != nil {
 		return 0, err
 	}
-	lost, err := ix.lostDeposits(ctx, senders)
-	if err != nil {
-		return 0, err
+	for i, t := range more {
+		if lacks[i] {
+			wrong = append(wrong, t)
+		}
 	}
-	more = slices.DeleteFunc(more, func(t invoice.Transfer) bool { return !watched[t.To] || lost[t.From] })
-	if len(less)+len(more) == 0 {
+	if len(wrong) == 0 {
 		return 0, nil
 	}
-	return slices.MinFunc(append(less, more...), byPosition).BlockNumber, nil
+	return slices.MinFunc(wrong, byPosition).BlockNumber, nil
 }
 
 // receiptsHold reports whether the node's receipts hold all of the transfers.
@@ -239,7 +239,7 @@ func (d decoder) missingFrom(receipts map[common.Hash]*chain.Receipt, transfers 
 
 // receiptHolds reports whether the receipt holds the transfer as recorded.
 func (d decoder) receiptHolds(r *chain.Receipt, t *invoice.Transfer) bool {
-	if !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
+	if r == nil || !r.Succeeded() || invoice.Hash(r.BlockHash) != t.BlockHash || t.Ordinal >= len(r.Logs) {
 		return false
 	}
 	log := &r.Logs[t.Ordinal]
