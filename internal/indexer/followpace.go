@@ -230,8 +230,8 @@ func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) 
 	if err != nil {
 		return false, ctx.Err() // the node may answer for each block
 	}
-	if ends[0].Parent != tip.Hash || last == head.Number && ends[1].Hash != head.Hash {
-		return false, nil // a reorg
+	if ends[0].Parent != tip.Hash || ends[0].Time.Before(tip.Time) || last == head.Number && ends[1].Hash != head.Hash {
+		return false, nil // a reorg, or a wrong time
 	}
 	r := blockRange{first: first, last: last}
 	var more bool

@@ -49,6 +49,9 @@ func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Heade
 			// The chain forked during the request; the next sync handles the fork.
 			break
 		}
+		if err := n.checkTimes(last, h); err != nil {
+			return nil, 0, err
+		}
 		headers = append(headers, h)
 	}
 	return ix.readBlocks(ctx, n, headers, ix.newAddressCache())
@@ -158,8 +161,10 @@ func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, 
 func (n node) checkHeaders(headers []chain.Header, logs map[invoice.Hash][]types.Log, r blockRange) error {
 	canonical := 0
 	for i, h := range headers {
-		if i > 0 && h.Time.Before(headers[i-1].Time) {
-			return n.contradicts("has block %d of %d above block %d of %d", h.Number, h.Time.Unix(), headers[i-1].Number, headers[i-1].Time.Unix())
+		if i > 0 {
+			if err := n.checkTimes(headers[i-1], h); err != nil {
+				return err
+			}
 		}
 		if _, ok := logs[h.Hash]; ok {
 			canonical++
@@ -167,6 +172,14 @@ func (n node) checkHeaders(headers []chain.Header, logs map[invoice.Hash][]types
 	}
 	if canonical != len(logs) {
 		return n.contradicts("answered logs of blocks between %d and %d that it does not call canonical", r.first, r.last)
+	}
+	return nil
+}
+
+// checkTimes fails if a block has an earlier time than one below it.
+func (n node) checkTimes(below, h chain.Header) error {
+	if h.Time.Before(below.Time) {
+		return n.contradicts("has block %d of %d above block %d of %d", h.Number, h.Time.Unix(), below.Number, below.Time.Unix())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,11 +127,37 @@ func (ix *Indexer) advance(ctx context.Context, n node, t heads) (more bool, err
 
 // readOnTop reads the block next, and as many above it as the pace asks for, and records them.
 func (ix *Indexer) readOnTop(ctx context.Context, n node, next, head chain.Header) error {
+	if err := ix.checkTipTime(ctx, n, next); err != nil {
+		return err
+	}
 	blocks, err := ix.readUpTo(ctx, n, next, head)
 	if err != nil {
 		return err
 	}
 	return ix.observe(ctx, n, blocks)
+}
+
+// checkTipTime fails if the next block has an earlier time than the newest indexed one, which another node may have
+// returned. Then that time is wrong, and blocks are rolled back, or the node contradicts itself.
+func (ix *Indexer) checkTipTime(ctx context.Context, n node, next chain.Header) error {
+	tip := ix.tracker.Tip()
+	if !next.Time.Before(tip.Time) || tip.Number == ix.tracker.Final().Number { // what is final stays
+		return nil
+	}
+	headers, err := n.headers(ctx, tip.Number)
+	switch {
+	case err != nil:
+		return err
+	case headers[0].Hash != tip.Hash:
+		return n.wrap(errReplaced)
+	case headers[0].SameBlock(tip):
+		return n.checkTimes(headers[0], next)
+	}
+	err = ix.rereadTimes(ctx, n, tip, headers[0].Header)
+	if errors.As(err, new(*NoQuorumError)) {
+		return nil // which ends no reading
+	}
+	return cmp.Or(err, ledger.ErrCursorMoved) // the next sync continues where the rollback ended
 }
 
 // verifyTip compares the newest indexed block with other nodes if it is at or below height and not confirmed. If one

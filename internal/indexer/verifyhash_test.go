@@ -194,7 +194,7 @@ func TestWrongTime(t *testing.T) {
 		noQuorum    bool
 		single      bool // the fault shows only with a quorum
 	}{
-		"the first, in one":            {faults: []chaintest.Fault{one, nil, nil}, single: true},
+		"the first, in one":            {faults: []chaintest.Fault{one, nil, nil}},
 		"the first, in a payment's":    {faults: []chaintest.Fault{late, nil, nil}, single: true},
 		"the first, in all":            {faults: []chaintest.Fault{all, nil, nil}},
 		"the second, in one":           {faults: []chaintest.Fault{nil, one, nil}, quarantined: 1, single: true},
@@ -203,7 +203,7 @@ func TestWrongTime(t *testing.T) {
 		"the first dies":               {faults: []chaintest.Fault{all, nil, nil}, quarantined: -1, dies: true},
 		"the first of two":             {faults: []chaintest.Fault{all, nil}, quarantined: -1, noQuorum: true},
 		"the second of two":            {faults: []chaintest.Fault{nil, all}, quarantined: -1, noQuorum: true},
-		"the first dies, one is wrong": {faults: []chaintest.Fault{one, nil, nil}, quarantined: -1, dies: true, single: true},
+		"the first dies, one is wrong": {faults: []chaintest.Fault{one, nil, nil}, dies: true},
 	} {
 		for where, behind := range map[string]int{"near": 0, "behind": 3 * maxBlocks} {
 			for quorum := 1; quorum <= 2; quorum++ {
@@ -259,20 +259,43 @@ func TestWrongTime(t *testing.T) {
 }
 
 // TestTwoTimes has a node return a block with a wrong time when it is read, and with the right one when it is asked again.
-// The node is quarantined, or it could stop the chain.
+// The node is quarantined, or it could stop the chain. So is one that returns a later time than that of the next block, also
+// if another node returns the next block.
 func TestTwoTimes(t *testing.T) {
-	for quorum := 1; quorum <= 2; quorum++ {
+	const year = 365 * 24 * 3600
+	once, always := chaintest.WrongTime{From: 6, To: 6, By: 1, Once: true}, chaintest.WrongTime{From: 6, To: 6, By: year}
+	for name, test := range map[string]struct {
+		fault    chaintest.WrongTime
+		dies     bool // after block 6
+		quorum   int
+		together bool
+	}{
+		"once": {once, false, 1, false}, "once, quorum 2": {once, false, 2, false},
+		"always": {always, false, 1, false}, "always, quorum 2": {always, false, 2, false},
+		"another reads on": {always, true, 1, false}, "in a range": {always, false, 1, true},
+	} {
 		f := newFixture(t, nil)
-		proxies := f.nodes(t, 3, func(c *Config) { c.Chain.Quorum = quorum })
+		proxies := f.nodes(t, 3, func(c *Config) { c.Chain.Quorum = test.quorum })
 		f.chain.MineEmpty(5)
 		f.catchUp(t)
-		proxies[0].SetFaults(chaintest.WrongTime{From: 6, To: 6, By: 1, Once: true})
+		proxies[0].SetFaults(test.fault)
 		for range 7 {
 			f.chain.Mine()
+			if f.together = test.together; test.together {
+				f.chain.Mine()
+			}
 			f.catchUp(t)
+			if test.dies {
+				proxies[0].SetFaults(chaintest.Refuse{Status: 500})
+			}
 		}
-		f.expect(t, 12, 9, 0, 0, 0)
-		expect.Equal(t, f.state(0), chain.StateQuarantined, "quorum %d: the node is", quorum)
+		f.expect(t, f.chain.Head().Number, f.chain.Head().Number-3, 0, 0, 0)
+		if !test.dies {
+			expect.Equal(t, f.state(0), chain.StateQuarantined, "%s: the node is", name)
+		}
+		for _, h := range f.ledger.headers {
+			expect.Equal(t, h.Time.Unix(), f.chain.Blocks()[h.Number].Time, "%s: the time of block %d is", name, h.Number)
+		}
 	}
 }
 
