@@ -65,19 +65,7 @@ func (s *Service) storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, 
 	if err != nil {
 		return err
 	}
-	hashes := make(map[uint64]invoice.Hash, len(known))
-	for _, k := range known {
-		hashes[k.Number] = k.Hash
-	}
-	same, replaced := height, uint64(0)
-	for _, h := range headers {
-		switch was, ok := hashes[h.Number]; {
-		case ok && was == h.Hash:
-			same, replaced = h.Number, 0
-		case ok && replaced == 0:
-			replaced = h.Number
-		}
-	}
+	same, replaced := compareHeaders(height, known, headers)
 	last := headers[len(headers)-1].Number
 	above := slices.IndexFunc(known, func(k invoice.Header) bool { return same < k.Number })
 	if above < 0 || same == last {
@@ -102,6 +90,25 @@ func (s *Service) storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, 
 		return err
 	}
 	return insertHeaders(ctx, tx, chainKey, headers)
+}
+
+// compareHeaders returns the newest of some headers above a height that equals a known one, or the height, and the first
+// above it that differs from a known one, or 0.
+func compareHeaders(height uint64, known, headers []invoice.Header) (same, replaced uint64) {
+	hashes := make(map[uint64]invoice.Hash, len(known))
+	for _, k := range known {
+		hashes[k.Number] = k.Hash
+	}
+	same = height
+	for _, h := range headers {
+		switch was, ok := hashes[h.Number]; {
+		case ok && was == h.Hash:
+			same, replaced = h.Number, 0
+		case ok && replaced == 0:
+			replaced = h.Number
+		}
+	}
+	return same, replaced
 }
 
 // follows reports whether a block can be above another: as its child, or higher
