@@ -25,7 +25,6 @@ func (ch *Changes) storeOutgoing(e *entry) {
 		ch.orphanRefund(e)
 	case ch.isNamed(e): // its payment is known
 		ch.storeRefund(e)
-		return
 	case ch.chain.isAboveUnread(e.Position), ch.namesUndecided(e):
 		ch.effects.deferred = append(ch.effects.deferred, e.Transfer)
 		return

@@ -273,6 +273,28 @@ func TestWithdrawnDroppedRefund(t *testing.T) {
 	})
 }
 
+// TestNamedTransferIsMinedAgainAsNoRefund mines a dropped refund again, once another transfer has returned what it
+// needs. Its submission ends, so that it can be canceled.
+func TestNamedTransferIsMinedAgainAsNoRefund(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		r := w.mustPrepare(w.paid(1000), 600)
+		first := w.send(r)
+		w.mine(w.head().Time.Unix()+1, first)
+		w.reorg(1)
+		wantSubmitted(t, "canceled while it may be mined again", w.cancel(r.ID), "a transaction that left the chain")
+		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(500)))
+		w.mine(w.head().Time.Unix()+1, first)
+		w.final()
+		w.must(w.cancel(r.ID))
+	})
+}
+
+// cancel cancels a refund.
+func (w *world) cancel(refundID string) error {
+	_, err := w.CancelRefund(w.t.Context(), refundID, w.merchant)
+	return err
+}
+
 // forget deletes a prepared refund that was not sent, like a restored backup.
 func (w *world) forget(r invoice.RefundRecord) {
 	w.t.Helper()
