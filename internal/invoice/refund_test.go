@@ -197,6 +197,24 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// TestWouldBeSent: a transfer to an address that a person approved may have been mined before, when it was not pending.
+func TestWouldBeSent(t *testing.T) {
+	r := preparedRefund(1)
+	r.PaymentStatus, r.Left = invoice.Confirmed, r.Amount
+	claimed := r
+	claimed.ClaimHash = invoice.Hash{1}
+	signed := claimed
+	signed.Signature = "0x01"
+	for what, test := range map[string]struct {
+		r    invoice.RefundRecord
+		want bool
+	}{"prepared": {r, true}, "signed by the payer": {signed, true}, "approved by a person": {claimed, false}} {
+		if got := test.r.WouldBeSent(); got != test.want {
+			t.Errorf("%s: %t, want %t", what, got, test.want)
+		}
+	}
+}
+
 // TestReserved checks how much refunds reserve of their payment, and whether they can be sent.
 func TestReserved(t *testing.T) {
 	t.Parallel()

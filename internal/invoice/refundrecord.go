@@ -220,9 +220,11 @@ func (r RefundRecord) Fits(t Transfer) bool {
 }
 
 // WouldBeSent reports whether a transfer with the recipient and the amount of the prepared refund would have been recorded
-// as a refund at any time since it was prepared. Left only falls while a reorg does not drop a transfer.
+// as a refund at any time since its recipient is known. Left only falls while a reorg does not drop a transfer. One that
+// a person approved was not pending before.
 func (r RefundRecord) WouldBeSent() bool {
-	return r.Prepared() && r.Status == RefundPending && r.CanceledAt.IsZero() && !r.Sent() && !r.Left.Less(r.Amount) &&
+	approved := !r.ClaimHash.IsZero() && r.Signature == ""
+	return r.Prepared() && r.Status == RefundPending && !approved && r.CanceledAt.IsZero() && !r.Sent() && !r.Left.Less(r.Amount) &&
 		r.PaymentStatus == Confirmed && !r.MayReturn && !r.MayBeRefunded
 }
 
