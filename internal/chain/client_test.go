@@ -475,8 +475,9 @@ func TestAccount(t *testing.T) {
 
 func (codeNode) Nodes() int { return 1 }
 
-func (n codeNode) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
-	return ask(ctx, n)
+func (n codeNode) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (all bool, err error) {
+	err = ask(ctx, n)
+	return err == nil, err
 }
 
 func TestExplorer(t *testing.T) {

@@ -29,9 +29,9 @@ type TransactionNode interface {
 	BatchCaller // of the first node that answers
 	// Nodes returns how many nodes the chain has, also those that are not usable now.
 	Nodes() int
-	// Each asks all nodes in parallel, up to a number of calls each. It returns nil if ask succeeded for
-	// one.
-	Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error
+	// Each asks all usable nodes in parallel, up to a number of calls each. err is nil if one answered, and all is true
+	// if all did.
+	Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) (all bool, err error)
 }
 
 // Source is a chain with its node.
@@ -49,6 +49,7 @@ const (
 	Queued  TransactionState = "queued"  // in the mempool
 	Failed  TransactionState = "failed"  // mined and reverted
 	Mined   TransactionState = "mined"
+	Settled TransactionState = "settled" // mined, also without effect, in a final block that is read
 )
 
 // Report describes what a transaction did. Sender is set if it is queued or was mined, Nonce if it is

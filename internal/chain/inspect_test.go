@@ -66,8 +66,9 @@ func (n *node) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) erro
 
 func (*node) Nodes() int { return 1 }
 
-func (n *node) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
-	return ask(ctx, n)
+func (n *node) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (all bool, err error) {
+	err = ask(ctx, n)
+	return err == nil, err
 }
 
 func log(address invoice.Address, topic common.Hash, from, to invoice.Address, amount uint64) string {
@@ -199,8 +200,9 @@ func (n counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) erro
 
 func (counter) Nodes() int { return 1 }
 
-func (n counter) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) error {
-	return ask(ctx, n)
+func (n counter) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (all bool, err error) {
+	err = ask(ctx, n)
+	return err == nil, err
 }
 
 func TestIsReplaced(t *testing.T) {

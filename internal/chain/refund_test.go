@@ -8,7 +8,6 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
@@ -21,59 +20,66 @@ func (s several) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) er
 
 func (s several) Nodes() int { return len(s) }
 
-func (s several) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (err error) {
-	answered := false
+func (s several) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (all bool, err error) {
+	answered := 0
 	for _, n := range s {
 		failed := ask(ctx, n)
-		answered, err = answered || failed == nil, errors.Join(err, failed)
+		if failed == nil {
+			answered++
+		}
+		err = errors.Join(err, failed)
 	}
-	if answered {
-		return nil
+	if answered > 0 {
+		err = nil
 	}
-	return err
+	return answered == len(s), err
 }
+
+// oneOfTwo is one node of a chain with two, of which the other one is not asked.
+type oneOfTwo struct{ *node }
+
+func (oneOfTwo) Nodes() int { return 2 }
 
 func TestRefundTransaction(t *testing.T) {
 	c, usdc := inspectBase(t)
-	refund := invoice.RefundRecord{ChainKey: c.Key, Token: usdc, From: payer, To: merchant}
+	const block = 9 // of the receipts
+	down, waits := &node{err: errors.New("down")}, &node{tx: carrying(usdc, "0x0")}
+	sent, reverted := &node{receipt: receipt(1, log(usdc, chain.TransferTopic, payer, merchant, 5))}, &node{receipt: receipt(0)}
 	for name, test := range map[string]struct {
-		node node
-		want chain.TransactionState
+		nodes   chain.TransactionNode
+		through uint64
+		want    chain.TransactionState
+		err     error
 	}{
-		"unknown":         {node{}, chain.Unknown},
-		"it waits":        {node{tx: carrying(usdc, "0x0")}, chain.Queued},
-		"reverted":        {node{receipt: receipt(0)}, chain.Failed},
-		"it was mined":    {node{receipt: receipt(1, log(usdc, chain.TransferTopic, payer, merchant, 5))}, chain.Mined},
-		"another token":   {node{receipt: receipt(1, log(bridged, chain.TransferTopic, payer, merchant, 5))}, chain.Failed},
-		"another sender":  {node{receipt: receipt(1, log(usdc, chain.TransferTopic, other, merchant, 5))}, chain.Failed},
-		"to another":      {node{receipt: receipt(1, log(usdc, chain.TransferTopic, payer, other, 5))}, chain.Failed},
-		"nothing at all":  {node{receipt: receipt(1)}, chain.Failed},
-		"among transfers": {node{receipt: receipt(1, log(usdc, chain.TransferTopic, payer, other, 7), log(usdc, chain.TransferTopic, payer, merchant, 5))}, chain.Mined},
+		"unknown":                    {several{{}}, block, chain.Unknown, nil},
+		"it waits":                   {several{waits}, block, chain.Queued, nil},
+		"reverted":                   {several{reverted}, block, chain.Settled, nil},
+		"mined":                      {several{sent}, block, chain.Settled, nil},
+		"reverted, not final":        {several{reverted}, block - 1, chain.Mined, nil},
+		"mined, not final":           {several{sent}, block - 1, chain.Mined, nil},
+		"mined, no block is read":    {several{sent}, 0, chain.Mined, nil},
+		"the second one has it":      {several{{}, waits}, block, chain.Queued, nil},
+		"only the first one":         {several{waits, {}}, block, chain.Queued, nil},
+		"one has another receipt":    {several{reverted, waits}, block, chain.Queued, nil},
+		"one lacks a final block":    {several{reverted, {}}, block, chain.Unknown, nil},
+		"one lacks a block":          {several{reverted, {}}, block - 1, chain.Mined, nil},
+		"all have it":                {several{reverted, sent}, block, chain.Settled, nil},
+		"all lack it":                {several{{}, {}}, block, chain.Unknown, nil},
+		"one fails, the other lacks": {several{down, {}}, block, chain.Unknown, chain.ErrIncomplete},
+		"one of three fails":         {several{{}, {}, down}, block, chain.Unknown, chain.ErrIncomplete},
+		"one fails, it reverted":     {several{down, reverted}, block, chain.Settled, chain.ErrIncomplete},
+		"one fails, it waits":        {several{down, waits}, block, chain.Queued, nil},
+		"one fails, it is not final": {several{down, reverted}, block - 1, chain.Mined, nil},
+		"one is not asked":           {oneOfTwo{&node{}}, block, chain.Unknown, chain.ErrIncomplete},
+		"one is not asked, it waits": {oneOfTwo{waits}, block, chain.Queued, nil},
 	} {
-		got, err := chain.NewInspector([]chain.Source{{Chain: c, Node: &test.node}}).RefundTransaction(t.Context(), refund, tx)
-		if err != nil || got != test.want {
-			t.Errorf("%s: %s, %v; want %s", name, got, err, test.want)
+		got, err := chain.NewInspector([]chain.Source{{Chain: c, Node: test.nodes}}).RefundTransaction(t.Context(), c.Key, tx, test.through)
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s: %s, %v; want %s, %v", name, got, err, test.want, test.err)
 		}
 	}
-	for name, test := range map[string]struct {
-		nodes several
-		want  chain.TransactionState
-	}{
-		"the second one has it":    {several{{}, {tx: carrying(usdc, "0x0")}}, chain.Queued},
-		"only the first one":       {several{{tx: carrying(usdc, "0x0")}, {}}, chain.Queued},
-		"one has another receipt":  {several{{receipt: receipt(0)}, {tx: carrying(usdc, "0x0")}}, chain.Queued},
-		"one of them is behind":    {several{{receipt: receipt(0)}, {}}, chain.Failed},
-		"one of them has mined it": {several{{}, {receipt: receipt(1, log(usdc, chain.TransferTopic, payer, merchant, 5))}}, chain.Mined},
-		"one of them fails":        {several{{err: errors.New("down")}, {}}, chain.Unknown},
-		"all that answer":          {several{{}, {}}, chain.Unknown},
-	} {
-		got, err := chain.NewInspector([]chain.Source{{Chain: c, Node: test.nodes}}).RefundTransaction(t.Context(), refund, tx)
-		if err != nil || got != test.want {
-			t.Errorf("of several nodes, %s: %s, %v; want %s", name, got, err, test.want)
-		}
-	}
-	down := chain.NewInspector([]chain.Source{{Chain: c, Node: several{{err: errors.New("down")}, {err: errors.New("down")}}}})
-	expect.Error(t, chain.ErrUnavailable, "no node answers")(down.RefundTransaction(t.Context(), refund, tx))
+	gone := chain.NewInspector([]chain.Source{{Chain: c, Node: several{down, down}}})
+	expect.Error(t, chain.ErrUnavailable, "no node answers")(gone.RefundTransaction(t.Context(), c.Key, tx, block))
 }
 
 func TestHasWaiting(t *testing.T) {
@@ -96,6 +102,10 @@ func TestHasWaiting(t *testing.T) {
 		if waits, err := chain.NewInspector([]chain.Source{{Chain: c, Node: nodes}}).HasWaiting(t.Context(), c.Key, payer); !waits || err != nil {
 			t.Errorf("one waits at a node of several: %t, %v", waits, err)
 		}
+	}
+	for _, nodes := range []chain.TransactionNode{several{{err: errors.New("down")}, idle}, oneOfTwo{idle}} {
+		i := chain.NewInspector([]chain.Source{{Chain: c, Node: nodes}})
+		expect.Error(t, chain.ErrIncomplete, "one waits maybe at the other node")(i.HasWaiting(t.Context(), c.Key, payer))
 	}
 	down := chain.NewInspector([]chain.Source{{Chain: c, Node: &node{err: errors.New("down")}}})
 	for _, key := range []string{c.Key, "mars"} {

@@ -89,24 +89,24 @@ func (r *Requests) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) 
 	return r.do(ctx, len(batch), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
 }
 
-// Each asks all usable nodes in parallel. ask makes up to calls calls to one node, and runs concurrently. Each returns
-// nil if a node answered, and otherwise the error of the best node. The calls to all nodes count against the owner's
-// budget, but not more than a full budget for all questions of a request.
-func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error {
+// Each asks all usable nodes in parallel. ask makes up to calls calls to one node, and runs concurrently. all reports
+// whether all these nodes answered. err is nil if a node answered, and otherwise the error of the best node. The calls to
+// all nodes count against the owner's budget, but not more than a full budget for all questions of a request.
+func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) (all bool, err error) {
 	owner, err := ownerOf(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	nodes := r.pool.usableForRequests()
 	charged := min(calls*max(1, len(nodes)), max(0, r.owners.Limit().Quota-int(owner.asked.Load())))
 	end, err := r.admit(ctx, charged)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer end()
 	owner.asked.Add(int64(charged))
 	if len(nodes) == 0 {
-		return fmt.Errorf("%w: %w", limits.ErrBusy, ErrNoNode)
+		return false, fmt.Errorf("%w: %w", limits.ErrBusy, ErrNoNode)
 	}
 	limit := r.pool.conf.FailoverAfter
 	if len(nodes) == 1 {
@@ -121,15 +121,17 @@ func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Con
 		})
 	}
 	asked.Wait()
+	all = true
 	for i, err := range errs {
 		if err != nil {
+			all = false
 			nodes[i].pauseRequests(err)
 		}
 	}
 	if slices.Contains(errs, nil) {
-		return nil
+		return all, nil
 	}
-	return errs[0]
+	return false, errs[0]
 }
 
 func (r *Requests) do(ctx context.Context, calls int, call func(context.Context, *Node) error) error {

@@ -114,7 +114,7 @@ func (a SafeAnswers) Judge(noticed bool) SafeReport {
 			used++
 		}
 	}
-	if best.State == safeUnproved || best.State == SafeUsed && (a.Failed || !noticed || used < min(2, a.Nodes)) {
+	if best.State == safeUnproved || best.State == SafeUsed && (!noticed || !proven(used, a.Nodes, !a.Failed)) {
 		best.State, best.Spent = SafeUnknown, true
 	}
 	return best
@@ -125,20 +125,21 @@ func (a SafeAnswers) Judge(noticed bool) SafeReport {
 // zero without one; its hash is zero if it is not known. The error is ErrUnavailable.
 func (i *Inspector) SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through invoice.Header) (SafeAnswers, error) {
 	q := &safeQuestion{refund: r, hash: hash, through: through, found: make(map[uint64]safeNumber)}
-	if n := i.indexOf(r.ChainKey); n >= 0 {
-		q.answers.Nodes = i.sources[n].Node.Nodes()
-	}
-	err := i.each(ctx, r.ChainKey, AccountTimeout, 1, func(ctx context.Context, s Source, node BatchCaller) error {
+	q.answers.Nodes = i.nodes(r.ChainKey)
+	all, err := i.each(ctx, r.ChainKey, AccountTimeout, 1, func(ctx context.Context, s Source, node BatchCaller) error {
 		return q.collect(q.askCode(ctx, s, node))
 	})
+	q.answers.Failed = !all
 	if err != nil || !q.code || hash.IsZero() {
 		return q.answers, err
 	}
 	ask := func(calls int) error {
 		q.answers.Reports = nil
-		return i.each(ctx, r.ChainKey, AccountTimeout, calls, func(ctx context.Context, s Source, node BatchCaller) error {
+		all, err := i.each(ctx, r.ChainKey, AccountTimeout, calls, func(ctx context.Context, s Source, node BatchCaller) error {
 			return q.collect(q.askNonce(ctx, s, node))
 		})
+		q.answers.Failed = q.answers.Failed || !all
+		return err
 	}
 	if err = ask(2); err == nil && q.refused {
 		q.again = true
@@ -170,12 +171,11 @@ type safeNumber struct {
 
 // collect adds a node's report.
 func (q *safeQuestion) collect(report SafeReport, err error) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	if err != nil {
-		q.answers.Failed = true
 		return err
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.answers.Reports = append(q.answers.Reports, report)
 	return nil
 }

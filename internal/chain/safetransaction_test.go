@@ -316,7 +316,7 @@ func TestSafeCalls(t *testing.T) {
 				t.Errorf("%s: %d calls of %d nodes, %v; want %d of each", name, asked.Load(), n, err, test.want)
 			}
 			var exceeded *limits.ExceededError
-			if _, err := i.RefundTransaction(ctx, r, invoice.Hash{9}); errors.As(err, &exceeded) {
+			if _, err := i.RefundTransaction(ctx, r.ChainKey, invoice.Hash{9}, 0); errors.As(err, &exceeded) {
 				t.Errorf("%s: of %d nodes, the next question of the request is refused: %v", name, n, err)
 			}
 		}

@@ -124,8 +124,8 @@ type Withdrawal struct {
 	RefundID, SubmissionID string
 	// MerchantID, if set, is the merchant that asks. Only its refunds are found then.
 	MerchantID string
-	// Gone is the submission's transaction, which the nodes do not have; zero without one. Failed is set if it was mined
-	// without effect, or the contract that would execute it cannot do so any more.
+	// Gone is the submission's transaction, which the nodes do not have; zero without one. Failed is set if it is in a
+	// final block that is read, or the contract that would execute it cannot do so any more.
 	Gone   invoice.Hash
 	Failed bool
 	// CheckedInWallet is set if a person declares that the transaction was not and will not be executed.
@@ -146,6 +146,9 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 		}
 		if was.TxHash != req.Gone {
 			return ErrSubmissionSent
+		}
+		if c.refund.Sent() && c.refund.Transfer.TxHash == was.TxHash {
+			return &SubmittedError{was} // it sent the refund
 		}
 		p := access.FromContext(ctx)
 		var ok bool

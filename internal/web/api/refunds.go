@@ -21,8 +21,9 @@ import (
 type Nodes interface {
 	// Account returns the kind of an account of a chain.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
-	// RefundTransaction returns the state of a transaction that was to send a refund.
-	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (chain.TransactionState, error)
+	// RefundTransaction returns the state of a transaction that was to send a refund. through is the last final block up
+	// to which the chain is read.
+	RefundTransaction(ctx context.Context, chainKey string, tx invoice.Hash, through uint64) (chain.TransactionState, error)
 	// SafeTransaction returns the state of a hash that a contract's owners may sign.
 	SafeTransaction(ctx context.Context, r invoice.RefundRecord, hash invoice.Hash, through invoice.Header) (chain.SafeAnswers, error)
 	// HasWaiting reports whether a transaction of an account waits to be mined.

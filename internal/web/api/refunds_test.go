@@ -23,7 +23,9 @@ import (
 type nodes struct {
 	asked int
 	state chain.TransactionState // of each transaction; empty if no node answers
+	mined uint64                 // the block of a mined transaction; zero if it is not final
 	waits bool
+	fails bool // one of them does not answer
 	// safe is the state of each hash, no contract's if it is empty, for a chain that is read through the block
 	// readThrough.
 	safe        chain.SafeReport
@@ -36,9 +38,14 @@ func (n *nodes) Account(context.Context, string, invoice.Address) invoice.Accoun
 	return invoice.AccountContract
 }
 
-func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice.Hash) (chain.TransactionState, error) {
-	if n.state == "" {
+func (n *nodes) RefundTransaction(_ context.Context, _ string, _ invoice.Hash, through uint64) (chain.TransactionState, error) {
+	switch {
+	case n.state == "":
 		return "", chain.ErrUnavailable
+	case n.fails && n.state == chain.Unknown:
+		return n.state, chain.ErrIncomplete
+	case n.state == chain.Mined && 0 < n.mined && n.mined <= through:
+		return chain.Settled, nil
 	}
 	return n.state, nil
 }
@@ -54,6 +61,9 @@ func (n *nodes) SafeTransaction(_ context.Context, _ invoice.RefundRecord, signe
 func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {
 	if n.state == "" {
 		return false, chain.ErrUnavailable
+	}
+	if n.fails && !n.waits {
+		return false, chain.ErrIncomplete
 	}
 	return n.waits, nil
 }

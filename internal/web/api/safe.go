@@ -15,11 +15,11 @@ import (
 // refund. A Safe that has used the number of the transaction did not transfer if that would have been recorded. like is
 // the id of a transfer that it may have made then, as another refund, or empty.
 func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) (report chain.SafeReport, like string, err error) {
-	cursor, err := a.conf.Reader.Cursor(ctx, refund.ChainKey)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return report, "", fmt.Errorf("read the cursor of %s: %w", refund.ChainKey, err)
+	through, err := a.readThrough(ctx, refund.ChainKey)
+	if err != nil {
+		return report, "", err
 	}
-	answers, err := a.conf.Nodes.SafeTransaction(ctx, refund, hash, cursor.ReadThrough())
+	answers, err := a.conf.Nodes.SafeTransaction(ctx, refund, hash, through)
 	if err != nil {
 		return report, "", unanswered(err)
 	}
@@ -30,6 +30,15 @@ func (a *API) safeOf(ctx context.Context, refund invoice.RefundRecord, hash invo
 		return report, "", fmt.Errorf("look for a transfer like refund %s: %w", refund.ID, err)
 	}
 	return answers.Judge(like == "" && refund.WouldBeSent()), like, nil
+}
+
+// readThrough returns the last final block up to which a chain is read, zero without one.
+func (a *API) readThrough(ctx context.Context, chainKey string) (invoice.Header, error) {
+	cursor, err := a.conf.Reader.Cursor(ctx, chainKey)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return invoice.Header{}, fmt.Errorf("read the cursor of %s: %w", chainKey, err)
+	}
+	return cursor.ReadThrough(), nil
 }
 
 // replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It is
@@ -101,8 +110,8 @@ func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s
 
 // maySend reports whether a recorded hash is that of a transaction that nodes know, or whether they do not answer.
 func (a *API) maySend(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) bool {
-	state, err := a.conf.Nodes.RefundTransaction(ctx, refund, hash)
-	return err != nil || state == chain.Queued || state == chain.Mined
+	state, err := a.refundTransaction(ctx, refund.ChainKey, hash)
+	return err != nil && !errors.Is(err, chain.ErrIncomplete) || state == chain.Queued || state == chain.Mined
 }
 
 // ownRefund returns the id of a refund if it is the merchant's, else "": merchants may share an address.

@@ -49,7 +49,7 @@ func TestIntegrationSafe(t *testing.T) {
 		{chain.SafeWaiting, chain.Unknown, "as its transaction number 8.", "?checkedInWallet=true"},
 		{chain.SafeSettling, chain.Unknown, "not final or not read", "?checkedInWallet=true"},
 		{chain.SafeUnknown, chain.Unknown, "checkedInWallet=true", ""},
-		{chain.SafeUnknown, chain.Failed, "checkedInWallet=true", "?checkedInWallet=false"}, // its execution can be repeated
+		{chain.SafeUnknown, chain.Settled, "checkedInWallet=true", "?checkedInWallet=false"}, // its execution can be repeated
 	} {
 		s.nodes.safe, s.nodes.state = chain.SafeReport{State: test.state, Nonce: 8}, test.tx
 		if p := wantProblem(t, do(s.handler, "POST", withdraw+test.query, ""), http.StatusConflict, "refund_submitted", ""); !strings.Contains(p.Detail, test.detail) {
@@ -96,7 +96,9 @@ func TestIntegrationSafe(t *testing.T) {
 	own := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", first+"/submissions", `{}`), http.StatusCreated).Submission
 	withdraw = first + "/submissions/" + own.ID + "/withdraw"
 	wantProblem(t, do(s.handler, "POST", withdraw, ""), http.StatusConflict, "refund_submitted", "")
+	s.nodes.fails = true
 	decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", withdraw+"?checkedInWallet=true", ""), http.StatusOK)
+	s.nodes.fails = false
 
 	// Of two equal refunds, the submitted one is paid.
 	second := refund()

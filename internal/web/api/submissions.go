@@ -106,25 +106,24 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 		return err
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
-	if asked.Gone = submission.TxHash; asked.Gone.IsZero() {
-		if err := a.checkNoneWaits(ctx, refund); err != nil {
-			return err
-		}
-	} else if asked.Gone == refund.Transfer.TxHash {
-		refund.To = refund.Transfer.To // its recipient when it was in a block
-	}
+	asked.Gone = submission.TxHash
 	safe, _, err := a.safeOf(ctx, refund, submission.Signed())
 	if err != nil {
 		return err
 	}
 	asked.Failed = safe.State == chain.SafeUsed
-	if !asked.Gone.IsZero() && (safe.MayBeTransaction() || submission.Signed() != asked.Gone) {
-		failed, err := a.hasFailed(ctx, *asked, refund)
-		if err != nil {
-			return err
-		}
-		asked.Failed = asked.Failed || failed && safe.State == chain.SafeNone // a contract can repeat it
+	var settled bool
+	switch {
+	case asked.Gone.IsZero():
+		err = a.checkNoneWaits(ctx, refund)
+	case safe.MayBeTransaction() || submission.Signed() != asked.Gone:
+		settled, err = a.isSettled(ctx, *asked, refund.ChainKey)
 	}
+	declared := asked.CheckedInWallet && safe.State == chain.SafeUnknown // instead of nodes that do not answer
+	if err != nil && !(declared && errors.Is(err, chain.ErrIncomplete)) {
+		return unanswered(err)
+	}
+	asked.Failed = asked.Failed || settled && safe.State == chain.SafeNone // a contract can repeat it
 	return refuseSafe(safe, refund.From, asked.CheckedInWallet)
 }
 
@@ -148,34 +147,47 @@ func (a *API) inForce(ctx context.Context, refundID, submissionID, merchantID st
 	return refund, s, nil
 }
 
-// checkNoneWaits returns an error if a transaction of a refund's sender waits to be mined, or no node answers.
+// checkNoneWaits returns an error if a transaction of a refund's sender waits to be mined, or too few nodes answer.
 func (a *API) checkNoneWaits(ctx context.Context, refund invoice.RefundRecord) error {
 	waits, err := a.conf.Nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
 	if err == nil && waits {
 		return problemf(apitypes.CodeRefundSubmitted, "A transaction of the account %s waits to be mined, which may send this refund. Repeat the request when it is mined, or record its hash.", chain.Checksum(refund.From))
 	}
-	return unanswered(err)
+	return err
 }
 
-// hasFailed reports whether the submission's transaction was mined without effect. The error describes that a node has
-// it otherwise, or that no node answers.
-func (a *API) hasFailed(ctx context.Context, asked ledger.Withdrawal, refund invoice.RefundRecord) (bool, error) {
-	state, err := a.conf.Nodes.RefundTransaction(ctx, refund, asked.Gone)
-	if err == nil && (state == chain.Queued || state == chain.Mined) {
-		if err := a.conf.Ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
-			return false, fmt.Errorf("record that a transaction was seen: %w", err)
-		}
-		return false, problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
+// isSettled reports whether the submission's transaction is in a final block that is read, so that the ledger knows
+// whether it sent the refund. The error describes that a node has it otherwise, or that too few nodes answer.
+func (a *API) isSettled(ctx context.Context, asked ledger.Withdrawal, chainKey string) (bool, error) {
+	state, err := a.refundTransaction(ctx, chainKey, asked.Gone)
+	if err != nil || state != chain.Queued && state != chain.Mined {
+		return state == chain.Settled, err
 	}
-	return state == chain.Failed, unanswered(err)
+	if err := a.conf.Ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
+		return false, fmt.Errorf("record that a transaction was seen: %w", err)
+	}
+	if state == chain.Mined {
+		return false, problemf(apitypes.CodeRefundSubmitted, "The transaction %s was mined, in a block that is not final or not read yet. Repeat the request later.", asked.Gone)
+	}
+	return false, problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
 }
 
-// unanswered returns the problem if nodes do not answer or were not asked, or nil.
+// refundTransaction returns what the nodes of a chain report about a transaction that was to send a refund.
+func (a *API) refundTransaction(ctx context.Context, chainKey string, tx invoice.Hash) (chain.TransactionState, error) {
+	through, err := a.readThrough(ctx, chainKey)
+	if err != nil {
+		return "", err
+	}
+	return a.conf.Nodes.RefundTransaction(ctx, chainKey, tx, through.Number)
+}
+
+// unanswered returns the problem if too few nodes answer, and other errors as they are.
 func unanswered(err error) error {
-	if exceeded := (*limits.ExceededError)(nil); err == nil || errors.As(err, &exceeded) {
+	exceeded := (*limits.ExceededError)(nil)
+	if errors.As(err, &exceeded) || !errors.Is(err, chain.ErrUnavailable) && !errors.Is(err, chain.ErrIncomplete) {
 		return err
 	}
-	return problemf(apitypes.CodeUnavailable, "No node of the chain answers, so whether something was sent is not known; repeat the request later.")
+	return problemf(apitypes.CodeUnavailable, "Too few nodes of the chain answer, so whether something was sent is not known; repeat the request later.")
 }
 
 // submittedDetail describes who sends a refund.

@@ -69,6 +69,31 @@ func TestIntegrationSubmissionSeen(t *testing.T) {
 	}
 }
 
+// TestIntegrationMinedSubmissions withdraws submissions of which the transaction was mined, with the amount of the refund
+// or another one. It waits for the block, which may still be dropped.
+func TestIntegrationMinedSubmissions(t *testing.T) {
+	for amount, sent := range map[uint64]bool{900_000: true, 890_000: false} {
+		s := newIntegration(t, dbtest.Open(t, dbtest.SQLite(t)))
+		payment, head := s.confirmedPayment(t)
+		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"amount":"900000"}`), http.StatusCreated)
+		path := "/api/refunds/" + made.Refund.ID
+		block, transfer := transferOut(t, 102, head.Hash, invoice.Address{0xbb}, amount)
+		made.Submissions = append(made.Submissions, decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", path+"/submissions", `{"txHash":"`+transfer.TxHash.String()+`"}`), http.StatusCreated).Submission)
+		withdraw := func() *httptest.ResponseRecorder {
+			return do(s.handler, "POST", path+"/submissions/"+made.Submissions[0].ID+"/withdraw", "")
+		}
+		s.nodes.state, s.nodes.mined = chain.Mined, block.Number
+		wantProblem(t, withdraw(), http.StatusConflict, "refund_submitted", "")
+		s.observe(t, block, transfer)
+		if sent {
+			wantProblem(t, withdraw(), http.StatusConflict, "refund_submitted", "")
+			continue
+		}
+		decode[apitypes.SubmissionResponse](t, withdraw(), http.StatusOK)
+		decode[apitypes.RefundResponse](t, do(s.handler, "POST", path+"/cancel", ""), http.StatusOK)
+	}
+}
+
 // TestIntegrationWritesOnce repeats a submission and an erasure with their keys.
 func TestIntegrationWritesOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
@@ -131,7 +156,9 @@ func TestIntegrationSubmissions(t *testing.T) {
 			s.nodes.state = state
 			wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
 		}
-		s.nodes.state = chain.Failed
+		s.nodes.fails = true
+		wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusServiceUnavailable, "unavailable", "")
+		s.nodes.fails, s.nodes.state = false, chain.Settled
 		for range 2 {
 			got := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusOK).Submission
 			if got.WithdrawnBy == "" || got.WithdrawnAt != now {
@@ -141,7 +168,9 @@ func TestIntegrationSubmissions(t *testing.T) {
 		waiting := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", `{}`), http.StatusCreated).Submission
 		s.nodes.waits = true
 		wantProblem(t, do(s.handler, "POST", refund+"/submissions/"+waiting.ID+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
-		s.nodes.waits = false
+		s.nodes.waits, s.nodes.fails = false, true
+		wantProblem(t, do(s.handler, "POST", refund+"/submissions/"+waiting.ID+"/withdraw", ""), http.StatusServiceUnavailable, "unavailable", "")
+		s.nodes.fails = false
 		decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions/"+waiting.ID+"/withdraw", ""), http.StatusOK)
 		sent := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", refund+"/submissions", `{"txHash":"`+invoice.Hash{8}.String()+`"}`), http.StatusCreated).Submission
 		read := decode[apitypes.RefundResponse](t, do(s.handler, "GET", refund, ""), http.StatusOK)
