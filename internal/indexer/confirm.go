@@ -19,9 +19,9 @@ import (
 // maxQuorumBlocks is how many blocks a quorum confirms in one step: after days with only one node there are many.
 const maxQuorumBlocks = 4 * maxBlocks
 
-// maxConfirmed bounds the transfers that one transaction confirms, unless one block has more. Anyone can make many
+// MaxConfirmed bounds the transfers that one transaction confirms, unless one block has more. Anyone can make many
 // transfers, and a statement that takes too long would fail again each time.
-const maxConfirmed = 20_000
+const MaxConfirmed = 20_000
 
 // confirmable returns the height up to which blocks may be confirmed if unfinal of the chain's newest blocks are not
 // final. A block is confirmable once that many blocks above it were read. So a transfer that sends a payment back
@@ -47,7 +47,7 @@ func (ix *Indexer) confirm(ctx context.Context, n node, t heads, finalized, unfi
 	if err != nil {
 		return false, err
 	}
-	at = ix.tracker.Part(at, pending, maxConfirmed)
+	at = ix.tracker.Part(at, pending, MaxConfirmed)
 	pending = slices.DeleteFunc(pending, func(t invoice.Transfer) bool { return t.BlockNumber > at.Number })
 	if ok, err := ix.verifyCanonical(ctx, n, t, at, pending); !ok || err != nil {
 		return false, err

@@ -120,6 +120,7 @@ func limitRows() []string {
 			mailer.MaxOfInvoice, mailer.Again/time.Hour, mailer.MaxOfMerchant, mailer.MaxToMailbox, mailer.MaxOfMailbox, invoice.MaxReminders, invoice.MaxReminderHours, mailer.MaxListed),
 		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
 		row("submissions of a prepared refund | %d; %d minutes until others withdraw one without a transaction", invoice.MaxSubmissions, invoice.SubmissionPatience/time.Minute),
+		row("transfers that one transaction confirms | %d or one block", indexer.MaxConfirmed),
 		row("prepared refunds | %d of one payment further [tags](refunds.md#arriving-transfers) are ignored; %d days until one expires; a node has %d s to say whether the recipient is a contract",
 			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(chain.AccountTimeout)),
 		row("transactions looked up | %d a minute for one invoice %d for one client network %d in all; %d at a time with shares; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",
