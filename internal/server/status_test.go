@@ -180,7 +180,7 @@ func TestNodeStatus(t *testing.T) {
 // TestReadyShowsClockSkew serves a chain with block times that are an hour ahead. The service is ready
 // and shows the skew.
 func TestReadyShowsClockSkew(t *testing.T) {
-	c := chaintest.New(7)
+	c := chaintest.NewAt(7, time.Now().Add(-time.Hour).Unix())
 	c.Token(testToken, 6)
 	c.MineEmpty(3)
 	base := startServer(t, Config{Chains: []Chain{{PollInterval: time.Millisecond, Chain: chain.Chain{

@@ -50,12 +50,15 @@ type Block struct {
 }
 
 // New returns a chain that has only block 0.
-func New(id uint64) *Chain {
+func New(id uint64) *Chain { return NewAt(id, GenesisTime) }
+
+// NewAt returns a chain of which the first block has a time, in Unix seconds.
+func NewAt(id uint64, genesis int64) *Chain {
 	c := &Chain{
 		ID: id, byHash: map[common.Hash]*Block{}, txs: map[common.Hash]place{}, tags: map[string]uint64{},
 		decimals: map[common.Address]int{}, nonces: map[common.Address]uint64{}, heads: map[chan *Block]bool{},
 	}
-	c.mine(GenesisTime, nil)
+	c.mine(genesis, nil)
 	return c
 }
 
