@@ -262,7 +262,7 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 			return err
 		}
 		if sees, err := NewReader(tx).SeesRefund(ctx, merchantID, r); err != nil || !sees {
-			return cmp.Or(err, error(db.ErrNotFound))
+			return cmp.Or(err, db.ErrNotFound)
 		}
 		all, err := NewReader(tx).Submissions(ctx, r.ID)
 		if err != nil {

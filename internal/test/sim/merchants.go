@@ -137,8 +137,13 @@ func (m *merchant) take(r *http.Request, body []byte, e effect) {
 		m.world.fail("%s received delivery %s with two contents", m.name, id)
 	}
 	got.times++
-	status := e.status
-	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.body != noiseBody && e.delay < 6*time.Second
+	got.taken = got.taken || e.accepts()
+}
+
+// accepts reports whether the service takes the answer for an acceptance of the event.
+func (e effect) accepts() bool {
+	success := e.status == 0 || e.status >= 200 && e.status < 300
+	return success && !e.answer && e.body != noiseBody && e.delay < 6*time.Second
 }
 
 // trade creates invoices for the larger part of the active time, each with its payer.
