@@ -173,7 +173,6 @@ func limitRows() []string {
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
 			seconds(webhooks.DefaultTimeout), webhooks.RetryWindow/time.Hour, webhooks.MaxResponse>>10, webhooks.MaxExcerpt>>10, webhooks.MaxError),
 		row("URL of a webhook endpoint | %d bytes", webhooks.MaxURL),
-		row("replaced secrets of a webhook endpoint that still sign | %d", webhooks.MaxRetiring),
 		row("headers of a webhook endpoint | %d; a name of %d bytes a value of %d", webhooks.MaxHeaders, webhooks.MaxHeaderName, webhooks.MaxHeaderValue),
 	}
 }

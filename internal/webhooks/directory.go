@@ -43,8 +43,8 @@ func (e *PingError) Error() string { return "the endpoint did not take the ping:
 // RetirementPeriod is how long a replaced secret still signs events, in the header with several signatures.
 const RetirementPeriod = 24 * time.Hour
 
-// MaxRetiring bounds the replaced secrets of an endpoint that still sign, because each event is signed by all.
-const MaxRetiring = 2
+// maxRetiring bounds the replaced secrets of an endpoint that still sign, because each event is signed by all.
+const maxRetiring = 2
 
 // DirectoryConfig is the configuration of a Directory. Only Fallback, Keyring and Changed are optional.
 type DirectoryConfig struct {

@@ -231,7 +231,8 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
 // promoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows
-// it. The previously active secret still signs until a time. PromoteSecret returns ErrConflict if that
+// it. The previously active secret still signs until a time. Of the secrets that it replaced, only the
+// newest maxRetiring are kept. PromoteSecret returns ErrConflict if that
 // secret is not staged, even if another secret has its version, because versions of dropped secrets
 // are reused. It returns ErrURLChanged if the endpoint has another URL.
 func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string, validUntil time.Time) error {
@@ -252,6 +253,10 @@ func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string,
 		staged.MerchantID, staged.Version, sealed)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("promote webhook secret %d of %s: %w", staged.Version, staged.MerchantID, db.ErrConflict)
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'retiring' AND version <= (SELECT version
+			FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'retiring' ORDER BY version DESC LIMIT 1 OFFSET $2)`, staged.MerchantID, maxRetiring)
 	}
 	return err
 }

@@ -5,19 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/limits"
 )
 
 // A rotation has three steps. Stage generates a secret; from then on, the header with several signatures has one by the
 // new and one by the active secret. Promote pings the endpoint with only the staged secret; if the ping succeeds, the
 // staged secret becomes the active one, which the header with one signature uses. The replaced secret keeps signing in
-// the other header for RetirementPeriod.
+// the other header for RetirementPeriod, or until maxRetiring others have been replaced after it.
 
 // Stage generates the secret that will replace the active one, and returns it. It cannot be read again. Errors are
 // ErrNone, ErrConfigured, ErrNoMasterKey and ErrStaged.
@@ -74,8 +71,8 @@ func (d *Directory) own(ctx context.Context, merchantID string) (EndpointRow, er
 }
 
 // Promote pings the endpoint with only the staged secret and, if the ping succeeds, makes that secret the active one.
-// Errors are ErrNone, ErrConfigured, ErrNoMasterKey, ErrNotStaged, *limits.ExceededError while MaxRetiring secrets
-// retire, and *PingError, also if another URL was set during the ping.
+// Errors are ErrNone, ErrConfigured, ErrNoMasterKey, ErrNotStaged, and *PingError, also if another URL was set during
+// the ping.
 func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error) {
 	row, err := d.own(ctx, merchantID)
 	if err != nil {
@@ -83,9 +80,6 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	}
 	staged, err := stagedOf(row)
 	if err != nil {
-		return View{}, err
-	}
-	if err := d.mayPromote(row); err != nil {
 		return View{}, err
 	}
 	secret, err := d.secret(staged)
@@ -115,24 +109,6 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 		return View{}, err
 	}
 	return d.View(ctx, merchantID)
-}
-
-// mayPromote returns a *limits.ExceededError while MaxRetiring secrets of the endpoint retire. Another promotion cannot
-// make them more before this one commits, because it uses up the staged secret.
-func (d *Directory) mayPromote(row EndpointRow) error {
-	retiring := 0
-	var end time.Time
-	for _, r := range row.Secrets { // the oldest last
-		if left := r.ValidUntil.Sub(d.conf.Now()); r.State == SecretRetiring && left > 0 {
-			retiring++
-			end = r.ValidUntil
-		}
-	}
-	if retiring < MaxRetiring {
-		return nil
-	}
-	wait := end.Sub(d.conf.Now())
-	return &limits.ExceededError{Limit: "retiring_secrets", RetryAfter: strconv.FormatInt(int64(wait/time.Second)+1, 10)}
 }
 
 func stagedOf(row EndpointRow) (SecretRow, error) {
