@@ -57,6 +57,9 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	result.Error = made.Error
 	o.Change = func(b Breaker) Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
 	o.Attempt = &made
+	if !j.endpoint.Configured {
+		o.URL = j.endpoint.URL
+	}
 	o.Status, o.Finished = Delivered, w.conf.Now()
 	if a.Err != nil {
 		if next, more := RetryAt(made.Number-j.PriorAttempts, over, j.Deadline, a.RetryAfter, w.jitter()); more {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
@@ -78,16 +77,16 @@ func (c breakerChanges) after(id string, b Breaker) Breaker {
 	return b
 }
 
-// dropOld removes the outcomes of attempts that began before the endpoint was set: they may have gone to another URL.
+// dropOld removes the outcomes of attempts at another URL than the endpoint's.
 func (c breakerChanges) dropOld(ctx context.Context, tx *db.Tx) error {
 	defer maps.DeleteFunc(c, func(_ string, left []Outcome) bool { return len(left) == 0 })
 	return db.InBatches(slices.Sorted(maps.Keys(c)), "", func(part []string) error {
 		_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (id string, err error) {
-			var changed time.Time
-			err = row.Scan(&id, db.Seconds(&changed))
-			c[id] = slices.DeleteFunc(c[id], func(o Outcome) bool { return o.Attempt != nil && o.Attempt.Started.Before(changed) })
+			var url string
+			err = row.Scan(&id, &url)
+			c[id] = slices.DeleteFunc(c[id], func(o Outcome) bool { return o.URL != "" && o.URL != url })
 			return id, err
-		}, "SELECT merchant_id, changed_at FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
+		}, "SELECT merchant_id, url FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
 		return err
 	})
 }

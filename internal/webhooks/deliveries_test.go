@@ -273,14 +273,21 @@ func TestFinishDeliveries(t *testing.T) {
 	}
 }
 
-// TestOldURL records an attempt that began before the merchant set another URL, and one after that. The same URL keeps
-// the breaker.
+// TestOldURL records an attempt at a URL that the merchant has replaced, and one at the present URL that began before it was
+// set again, or one at a configured URL. The same URL keeps the breaker.
 func TestOldURL(t *testing.T) {
 	put := func(t *testing.T, s *db.DB, url string, at int64) {
 		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "m", URL: url, ChangedAt: rowtest.AtMS(at)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		rowtest.Must(t, err)
 	}
-	for name, statuses := range map[string][]webhooks.Status{"successes": {webhooks.Delivered, webhooks.Delivered}, "a failure": {webhooks.Failed, webhooks.Delivered}} {
+	for name, c := range map[string]struct {
+		first webhooks.Status // of the attempt at the old URL
+		url   string          // of the other attempt
+	}{
+		"successes":        {webhooks.Delivered, "https://b.example/"},
+		"a failure":        {webhooks.Failed, "https://b.example/"},
+		"a configured URL": {webhooks.Delivered, ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, s *db.DB) {
 				dbtest.Schedule(t, s, "m", 0, 2, now-1)
@@ -288,8 +295,8 @@ func TestOldURL(t *testing.T) {
 				trust(t, s, "m")
 				leased := lease(t, s, storedRequest("l1"))
 				put(t, s, "https://b.example/", now+5000)
-				record := func(d webhooks.Delivery, status webhooks.Status, started int64) webhooks.Breaker {
-					o := webhooks.Outcome{LeaseID: "l1", Attempt: &webhooks.Attempt{Number: 1, Started: rowtest.AtMS(started), StatusCode: 410}, Status: status, Finished: rowtest.AtMS(now + 9000)}
+				record := func(d webhooks.Delivery, status webhooks.Status, url string, started int64) webhooks.Breaker {
+					o := webhooks.Outcome{LeaseID: "l1", URL: url, Attempt: &webhooks.Attempt{Number: 1, Started: rowtest.AtMS(started), StatusCode: 410}, Status: status, Finished: rowtest.AtMS(now + 9000)}
 					o.Change = func(b webhooks.Breaker) webhooks.Breaker {
 						return b.After(webhooks.Result{Started: rowtest.AtMS(started), Ended: rowtest.AtMS(now + 9000), Gone: true, Error: "answered 410"}, 8)
 					}
@@ -298,12 +305,13 @@ func TestOldURL(t *testing.T) {
 					expect.OK(t, err)
 					return all["m"]
 				}
-				if b := record(leased[0], statuses[0], now+4000); b != webhooks.NewBreaker {
+				if b := record(leased[0], c.first, "https://a.example/", now+6000); b != webhooks.NewBreaker {
 					t.Errorf("an attempt at the old URL: %+v", b)
 				}
-				gone := record(leased[1], statuses[1], now+6000)
+				put(t, s, "https://b.example/", now+8000)
+				gone := record(leased[1], webhooks.Delivered, c.url, now+7000)
 				if gone.State != webhooks.BreakerGone {
-					t.Errorf("an attempt at the new URL: %+v", gone)
+					t.Errorf("an attempt at the new or the configured URL: %+v", gone)
 				}
 				put(t, s, "https://b.example/", now+10_000)
 				all, err := webhooks.NewReader(s).Breakers(t.Context(), []string{"m"})

@@ -62,6 +62,8 @@ type Outcome struct {
 	// NextDue is when the next attempt of a pending delivery is due. Finished is
 	// when the delivery became delivered or failed.
 	NextDue, Finished time.Time
+	// URL is the URL that it was posted to. It is empty if the configuration sets the merchant's URL.
+	URL string
 	// Change returns the merchant's breaker after the attempt; nil leaves the breaker unchanged. It may be called more
 	// than once.
 	Change func(Breaker) Breaker

@@ -130,7 +130,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 	var unconfigured []string
 	for _, id := range merchantIDs {
 		if m := d.conf.Configured[id]; m.WebhookURL != "" {
-			found[id] = Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
+			found[id] = Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders, Configured: true}
 		} else {
 			unconfigured = append(unconfigured, id)
 		}

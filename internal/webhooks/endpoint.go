@@ -22,6 +22,8 @@ type Endpoint struct {
 	Others []string
 	// Headers are sent with each message. They passed CheckHeaders.
 	Headers []access.WebhookHeader
+	// Configured means that the configuration sets it for its merchant, even if the database has another.
+	Configured bool
 }
 
 // host returns the host of the URL, without a port.

@@ -45,7 +45,7 @@ type ping struct {
 
 var (
 	configuredShop = access.MerchantSettings{WebhookURL: "https://shop.example/", WebhookSecret: "whsec_shop"}
-	configured     = webhooks.Endpoint{URL: configuredShop.WebhookURL, Secret: configuredShop.WebhookSecret}
+	configured     = webhooks.Endpoint{URL: configuredShop.WebhookURL, Secret: configuredShop.WebhookSecret, Configured: true}
 )
 
 // open opens a directory on the database, with the keyring.

@@ -407,7 +407,7 @@ func TestEndpointAnswers410(t *testing.T) {
 	dbtest.Schedule(t, s, "m", 0, 3, epoch.UnixMilli()-3)
 	w := newWorld(t, s, r.URL)
 	w.start(t)
-	if o := w.outcome(t); o.Status != webhooks.Pending || o.Attempt.StatusCode != http.StatusGone {
+	if o := w.outcome(t); o.Status != webhooks.Pending || o.Attempt.StatusCode != http.StatusGone || o.URL != r.URL {
 		t.Errorf("outcome %+v, %+v", o, o.Attempt)
 	}
 	if b, err := webhooks.NewReader(s).Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != webhooks.BreakerGone {
