@@ -253,7 +253,7 @@ func (r *run) reportExpired(merchantID string, n int, unreachable bool) {
 	r.conf.Metrics.failed.Add(float64(n))
 	why := "their deadlines passed while the endpoint was left alone"
 	if unreachable {
-		why = "the merchant has had no endpoint for 24 hours"
+		why = "the merchant has had no usable endpoint for 24 hours (none, or a secret that cannot be decrypted)"
 	}
 	r.log.addMany("expired:"+merchantID, n, func(count int) {
 		r.conf.Logger.ErrorContext(r.work, "webhook deliveries failed", "reason", why, "merchant", merchantID, "deliveries", count)

@@ -221,7 +221,7 @@ func TestFailsOverdueDeliveries(t *testing.T) {
 	}
 	expect.OK(t, w.stop())
 	for _, want := range []string{
-		`reason="the merchant has had no endpoint for 24 hours" merchant=none deliveries=2`, `reason="their deadlines passed while the endpoint was left alone" merchant=paused deliveries=3`,
+		`reason="the merchant has had no usable endpoint for 24 hours (none, or a secret that cannot be decrypted)" merchant=none deliveries=2`, `reason="their deadlines passed while the endpoint was left alone" merchant=paused deliveries=3`,
 		"attempts=1 ", "attempts=3 ", "expiry of webhook deliveries failed",
 	} {
 		if strings.Count(log.String(), want) != 1 {
