@@ -65,7 +65,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	filter, possible := q.eventFilter()
 	s := &eventStream{
 		api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: !possible,
-		deliveries: len(q.set("include", includeDeliveries)) > 0, page: streamPage,
+		deliveries: len(q.set("include", includeDeliveries)) > 0, page: 1, // it grows while the events are small
 	}
 	if err := s.begin(q); err != nil {
 		return err
@@ -277,8 +277,9 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 	n := webhooks.FirstUpTo(webhooks.MaxNext, news.Events, func(e webhooks.EventRow) int { return len(e.Body) })
 	s.page = min(2*max(1, n), streamPage)
 	clear(news.Events[n:]) // their bodies must not stay in memory until these events are sent
-	if news.Events = news.Events[:n]; n < read || n == f.Limit {
-		news.Through.Event = news.Events[n-1].Seq
+	more := n < read || n == f.Limit
+	if news.Events = news.Events[:n]; more { // changes come later, so that no event is redelivered before it was sent
+		news.Through = webhooks.Position{Event: news.Events[n-1].Seq, Change: s.after.Change}
 	} else if n > 0 {
 		news.Through.Event = max(news.Through.Event, news.Events[n-1].Seq)
 	}
@@ -289,7 +290,7 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 	if _, err := h.resume(s.scope, s.after); err != nil { // its client is answered 410 when it continues
 		return news, err
 	}
-	if !s.deliveries {
+	if !s.deliveries || more {
 		return news, nil
 	}
 	if news.Changes, err = s.api.conf.Events.Changes(ctx, s.after.Change, streamPage); err != nil {
