@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -13,6 +14,11 @@ import (
 var shortages = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
 func isShortage(errno syscall.Errno) bool { return slices.Contains(shortages, errno) }
+
+// SaysShortage reports whether a text quotes such an error: package net keeps only the text of a lookup's error.
+func SaysShortage(text string) bool {
+	return slices.ContainsFunc(shortages, func(e syscall.Errno) bool { return strings.Contains(text, e.Error()) })
+}
 
 // DescriptorLimit returns how many descriptors the system grants this process.
 func DescriptorLimit() (int, error) {

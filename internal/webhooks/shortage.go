@@ -25,16 +25,16 @@ const (
 	FaultShortage
 )
 
-// faultOf returns the party at fault for an error. Package net keeps only the text of a lookup's error, so short reports
-// whether this process lacks descriptors now. It remembers no earlier shortage: a name that does not exist would prolong
-// it without end.
+// faultOf returns the party at fault for an error. short reports whether this process lacks descriptors now: the text of a
+// lookup's error does not always name the shortage. No earlier shortage is remembered: a name that does not exist would
+// prolong it without end.
 func faultOf(err error, short func() bool) Fault {
 	var proxy *proxyError
 	if errors.Is(err, errNoConnection) || limits.IsShortage(err) || errors.As(err, &proxy) {
 		return FaultShortage
 	}
 	var lookup *net.DNSError
-	if errors.As(err, &lookup) && short() {
+	if errors.As(err, &lookup) && (limits.SaysShortage(lookup.Err) || short()) {
 		return FaultShortage
 	}
 	// Without IPv6 on this machine, every IPv6 address is "not available". That counts against an endpoint without
