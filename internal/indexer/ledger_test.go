@@ -38,6 +38,7 @@ type memory struct {
 	due      int      // number of Expire calls until no work is left
 	expired  []uint64 // the newest indexed block at each call of Expire
 	unread   map[invoice.Hash]ledger.UnreadTransaction
+	reports  int // calls of ReportUnread
 	audits   []ledger.ChainAudit
 	notices  []time.Time                   // without a stored payment
 	noSkips  map[ledger.UnreadReason]error // of CanSkipTransaction
@@ -302,6 +303,7 @@ func (m *memory) addUnread(all []ledger.UnreadTransaction) {
 
 func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error {
 	return m.change(func() error {
+		m.reports++
 		m.addUnread([]ledger.UnreadTransaction{{TxHash: tx, Block: block, Reason: reason}})
 		return nil
 	})

@@ -291,8 +291,10 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 		}
 	}
 	lacks, err := ix.recordable(ctx, ix.newAddressCache(), moved)
+	reported := make(map[common.Hash]bool)
 	for i, hash := range of {
-		if err == nil && lacks[i] {
+		if err == nil && lacks[i] && !reported[hash] {
+			reported[hash] = true
 			err = ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), ledger.UnreadReceipt)
 		}
 	}

@@ -82,12 +82,12 @@ func TestReportWithoutTransfer(t *testing.T) {
 	}
 }
 
-// TestReceiptShowsMore has a node leave one of two transfers out of a transaction, in its logs and in its receipt. The
-// fault is noticed when the receipt is read again before the block is final.
+// TestReceiptShowsMore has a node leave two of three transfers out of a transaction, in its logs and in its receipt. The
+// fault is noticed when the receipt is read again before the block is final, and reported once.
 func TestReceiptShowsMore(t *testing.T) {
 	f := newFixture(t, nil)
 	honest := false
-	tx := chaintest.NewTx(pays(alice, 5), pays(alice, 6))
+	tx := chaintest.NewTx(pays(alice, 5), pays(alice, 6), pays(alice, 7))
 	f.restart(t, nil, tamperingProxy(t, f.node, func(q question, ask func(question) any) any {
 		answer := ask(q)
 		second := func(v any) bool { l, ok := v.(map[string]any); return ok && l["logIndex"] == "0x1" }
@@ -117,8 +117,9 @@ func TestReceiptShowsMore(t *testing.T) {
 	if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != ledger.UnreadReceipt || u.Block != 1 {
 		t.Fatalf("unread are %+v", f.ledger.unread)
 	}
+	expect.Equal(t, f.ledger.reports, 1, "reports of the transaction")
 	expect.OK(t, f.readUnread(t.Context()))
-	f.expect(t, 4, 1, 0, 2, 0)
+	f.expect(t, 4, 1, 0, 3, 0)
 }
 
 // clocked is a fixture with a clock that the test moves.
