@@ -437,6 +437,38 @@ func TestOversizedTransactions(t *testing.T) {
 	})
 }
 
+// TestOversizedTakeTurns has 100 transactions stay too long, and one above them that is readable. One is read in a minute:
+// the readable one is, within 101 minutes. One that a person asks for is the next.
+func TestOversizedTakeTurns(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		b := w.next(start + 1)
+		for i := range 100 {
+			b.Unread = append(b.Unread, ledger.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: ledger.UnreadOversized})
+		}
+		w.observe(b)
+		readable := ledger.UnreadTransaction{TxHash: w.hash("readable"), Block: b.Number + 1, Reason: ledger.UnreadOversized}
+		w.observe(ledger.Block{Header: w.next(start + 2).Header, Unread: []ledger.UnreadTransaction{readable}})
+		reads := func(minutes int) bool {
+			t.Helper()
+			for range minutes {
+				w.seconds.Add(60)
+				next := w.dueUnread()[0]
+				w.must(w.PostponeUnread(t.Context(), w.chainKey, next, "too long"))
+				if next.TxHash == readable.TxHash {
+					return true
+				}
+			}
+			return false
+		}
+		for _, round := range []string{"first", "second"} {
+			expect.Equal(t, reads(101), true, "%s round: the readable one is read:", round)
+		}
+		reads(50)
+		w.must(w.RetryUnread(t.Context(), w.chainKey, w.hash("tx", 7)))
+		expect.Equal(t, w.dueUnread()[0].TxHash, w.hash("tx", 7), "after a retry, the next is")
+	})
+}
+
 // TestUnreadRetries postpones a transaction again and again.
 func TestUnreadRetries(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {

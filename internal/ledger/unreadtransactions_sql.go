@@ -90,13 +90,15 @@ func unreadTransactions(ctx context.Context, q db.Querier, chainKey string, limi
 	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
 }
 
-// dueUnread returns the transactions that are due to be read, in the order of their blocks; oversized ones only if wanted.
+// dueUnread returns the transactions that are due to be read, in the order of their blocks. If wanted, oversized ones
+// follow: they take turns, since only one is read in a minute.
 func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int, oversized bool) ([]UnreadTransaction, error) {
 	without := " AND reason <> 'oversized'"
 	if oversized {
 		without = ""
 	}
-	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL AND next_at <= $2"+without+" ORDER BY block_number, tx_hash LIMIT $3",
+	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL AND next_at <= $2"+without+`
+		ORDER BY CASE WHEN reason = 'oversized' THEN next_at ELSE 0 END, block_number, tx_hash LIMIT $3`,
 		chainKey, now.Unix(), limit)
 }
 
@@ -124,10 +126,10 @@ func postponeUnread(ctx context.Context, tx *db.Tx, chainKey string, u UnreadTra
 	return err
 }
 
-// retryUnread schedules a transaction to be read at a time, even if it was dismissed. It returns
-// ErrNotFound for an unknown transaction.
+// retryUnread schedules a transaction to be read at a time, even if it was dismissed, and before all that were postponed
+// since it was found. It returns ErrNotFound for an unknown transaction.
 func retryUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
-	return changeUnread(ctx, tx, "next_at = $3, dismissed_at = NULL", chainKey, hash, at)
+	return changeUnread(ctx, tx, "next_at = CASE WHEN found_at < $3 THEN found_at ELSE $3 END, dismissed_at = NULL", chainKey, hash, at)
 }
 
 // dismissUnread ends the attempts to read a transaction. It returns ErrNotFound for an unknown transaction.
