@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,7 +18,7 @@ import (
 // Limits for skipping a transaction that a node names in a log and does not return.
 const (
 	// unreadableAfter is how long all nodes must have failed to return the transaction: a node may take seconds to
-	// store a block that it has announced. An answer that is too long is one at once.
+	// store a block that it has announced. A transaction for which the answers of all are too long is skipped at once.
 	unreadableAfter = 30 * time.Second
 	// minUnreadable is how often they must have failed.
 	minUnreadable = 3
@@ -34,9 +35,9 @@ type unreadable struct {
 	block    chain.Header
 	since    time.Time // of the first failure or, if it is skipped, the last time it was
 	attempts int
-	nodes    map[*chain.Node]bool // that failed
+	nodes    map[*chain.Node]bool // that failed, and whether the last answer of each was too long
 	skipped  bool                 // the block is read without it
-	reason   ledger.UnreadReason  // of the last failure
+	reason   ledger.UnreadReason  // why it is skipped
 	detail   string
 }
 
@@ -104,16 +105,18 @@ func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, t
 		ix.unreadable[tx] = u
 	}
 	u.attempts++
-	u.nodes[n.Node], u.reason, u.detail = true, ledger.UnreadUnreadable, failure.Error()
+	u.nodes[n.Node], u.detail = errors.Is(failure, chain.ErrResponseTooLarge), failure.Error()
+	reason := ledger.UnreadUnreadable
 	ripe := u.attempts >= minUnreadable && ix.cfg.Now().Sub(u.since) >= unreadableAfter
-	if errors.Is(failure, chain.ErrResponseTooLarge) {
-		// Anyone can make a receipt that is longer than the client reads, and the node is not at fault.
-		u.reason, ripe = ledger.UnreadOversized, true
+	if !slices.ContainsFunc(usable, func(p *chain.Node) bool { return !u.nodes[p] }) {
+		// Anyone can make a receipt that is longer than the client reads, and the nodes are not at fault.
+		reason, ripe = ledger.UnreadOversized, true
 	}
 	for _, p := range usable {
-		ripe = ripe && u.nodes[p]
+		_, failed := u.nodes[p]
+		ripe = ripe && failed
 	}
-	known, reason := u.skipped, u.reason
+	known := u.skipped
 	if known {
 		u.since = ix.cfg.Now()
 	}
@@ -125,7 +128,7 @@ func (ix *Indexer) skipUnreadable(ctx context.Context, n node, h chain.Header, t
 		return false, err
 	}
 	ix.mu.Lock()
-	u.skipped, u.since = true, ix.cfg.Now()
+	u.skipped, u.reason, u.since = true, reason, ix.cfg.Now()
 	ix.mu.Unlock()
 	ix.cfg.Logger.Error("transaction set aside, since no node returns it", "chain", ix.cfg.Chain.Key,
 		"node", n.String(), "block", h.Number, "tx", tx.String(), "err", failure)

@@ -355,6 +355,43 @@ func TestOversizedReceipt(t *testing.T) {
 	}
 }
 
+// TestOversizedOnOneNode has one node answer with a receipt that is too long, and the other one lack it. The transaction is
+// skipped once both answers are too long, or as one that no node returns after unreadableAfter.
+func TestOversizedOnOneNode(t *testing.T) {
+	for _, appears := range []bool{true, false} {
+		now := time.Unix(chaintest.GenesisTime, 0)
+		f := newFixture(t, nil)
+		proxies := f.nodes(t, 2, func(c *Config) {
+			c.Now = func() time.Time { return now }
+			c.Chain.MaxAnswer = 64 << 10
+		})
+		f.catchUp(t)
+		logs := []chaintest.Log{pays(alice, 5)}
+		for range 300 {
+			logs = append(logs, chaintest.Transfer(other, alice, bob, five))
+		}
+		large := chaintest.NewTx(logs...)
+		proxies[1].SetFaults(chaintest.DropTx{Tx: large.Hash})
+		f.chain.Mine(large)
+		f.chain.MineEmpty(3)
+		for range minUnreadable {
+			if _, err := f.sync(t.Context()); err == nil || len(f.ledger.unread) != 0 {
+				t.Fatalf("while one node lacks the receipt: %v, unread are %+v", err, f.ledger.unread)
+			}
+			now = now.Add(unreadableAfter/minUnreadable - time.Second)
+		}
+		want := ledger.UnreadOversized
+		if appears {
+			proxies[1].SetFaults()
+		} else {
+			want = ledger.UnreadUnreadable
+			now = now.Add(unreadableAfter)
+		}
+		f.catchUp(t)
+		expect.Equal(t, f.ledger.unread[invoice.Hash(large.Hash)].Reason, want, "appears %t: it is set aside as", appears)
+	}
+}
+
 // TestLookupOfBlockReadTogether has a node leave out the only payment of a block that is read between others, so that
 // its header is not kept. After evidence of the payment, it is recorded before the block is final. It is confirmed like
 // others, and rolled back by a reorg.
