@@ -301,7 +301,8 @@ func TestRecoveryUndoesAttributions(t *testing.T) {
 		w.must(w.Decide(w.as("maria"), w.attribution(w.only(invoice.ItemUnattributed), inv)))
 		for range 2 {
 			rowtest.Must(t, w.db.store.Update(t.Context(), func(tx *db.Tx) error {
-				return ledger.RecoverFrom(t.Context(), tx, false, at(start+20))
+				_, err := ledger.RecoverFrom(t.Context(), tx, false, at(start+20))
+				return err
 			}))
 		}
 		w.seconds.Add(60)

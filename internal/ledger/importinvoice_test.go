@@ -49,7 +49,7 @@ func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
 func (w *world) lose(all ...invoice.Invoice) {
 	w.t.Helper()
 	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
-		if err := ledger.RecoverFrom(w.t.Context(), tx, false, at(w.seconds.Load())); err != nil {
+		if _, err := ledger.RecoverFrom(w.t.Context(), tx, false, at(w.seconds.Load())); err != nil {
 			return err
 		}
 		var lost []ledger.LostInvoice

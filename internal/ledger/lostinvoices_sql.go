@@ -188,20 +188,42 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 // not read. Blocks that have replaced blocks of the backup are added once they are read. A chain keeps
 // the block at which an earlier recovery began that has not ended or, if keep is set, that has ended:
 // imports may still need the payments since then. It undoes the attributions that had not taken effect.
-func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) error {
+// It returns, by chain, how many lost addresses an earlier recovery that has ended found. The blocks of
+// the earlier lost past were read with these.
+func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) (watched map[string]int, err error) {
 	if !keep {
 		if _, err := tx.Exec(ctx, "DELETE FROM recovery_chains WHERE through_block IS NOT NULL"); err != nil {
-			return fmt.Errorf("forget an earlier recovery: %w", err)
+			return nil, fmt.Errorf("forget an earlier recovery: %w", err)
 		}
 	}
+	if watched, err = endedRecoveries(ctx, tx); err != nil {
+		return nil, err
+	}
 	if err := ResumeRecovery(ctx, tx); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO recovery_chains (chain_key, from_block) SELECT chain_key, indexed_number + 1 FROM chains WHERE true
 		ON CONFLICT (chain_key) DO UPDATE SET from_block = excluded.from_block WHERE excluded.from_block < recovery_chains.from_block`); err != nil {
-		return fmt.Errorf("record where the recovery begins: %w", err)
+		return nil, fmt.Errorf("record where the recovery begins: %w", err)
 	}
-	return undoAttributions(ctx, tx, "quittance recover", now)
+	return watched, undoAttributions(ctx, tx, "quittance recover", now)
+}
+
+// endedRecoveries returns how many lost addresses are watched on each chain for which a recovery has ended.
+func endedRecoveries(ctx context.Context, q db.Querier) (map[string]int, error) {
+	watched := make(map[string]int)
+	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		var key string
+		var n int
+		err := row.Scan(&key, &n)
+		watched[key] = n
+		return struct{}{}, err
+	}, `SELECT chain_key, (SELECT count(*) FROM lost_addresses WHERE lost_addresses.chain_key = recovery_chains.chain_key)
+		FROM recovery_chains WHERE through_block IS NOT NULL`)
+	if err != nil {
+		return nil, fmt.Errorf("count the watched lost addresses: %w", err)
+	}
+	return watched, nil
 }
 
 // BackupTime returns the time of the newest block that the backup had read, at the start of a recovery, or zero if it

@@ -170,7 +170,10 @@ func (p *past) restore(copied string, read uint64) {
 	p.db = &database{url: url, store: dbtest.Open(p.t, url), sql: dbtest.SQL(p.t, url)}
 	p.Service = p.service(func(c *ledger.Config) { c.Recovery = true })
 	ctx := p.t.Context()
-	p.must(p.db.store.Update(ctx, func(tx *db.Tx) error { return ledger.RecoverFrom(ctx, tx, false, at(p.seconds.Load())) }))
+	p.must(p.db.store.Update(ctx, func(tx *db.Tx) error {
+		_, err := ledger.RecoverFrom(ctx, tx, false, at(p.seconds.Load()))
+		return err
+	}))
 	for _, b := range chain {
 		if b.Number > read {
 			p.must(p.Observe(ctx, p.chainKey, []ledger.Block{b}))

@@ -63,7 +63,8 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	if o.Dismiss {
 		return report, s.dismissRecovery(ctx)
 	}
-	if err := s.beginRecovery(ctx); err != nil {
+	watched, err := s.beginRecovery(ctx)
+	if err != nil {
 		return report, err
 	}
 	if err := s.build(ctx); err != nil {
@@ -73,7 +74,7 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.leaveRevision(ctx)) }() // so that the next start finds no replica
-	if err := s.readPast(ctx, o); err != nil {
+	if err := s.readPast(ctx, o, watched); err != nil {
 		return report, err
 	}
 	return s.endRecovery(ctx, o)
@@ -180,9 +181,10 @@ func (s *Server) auditRecovery(ctx context.Context, tx *db.Tx, action access.Act
 
 // beginRecovery starts a timeline and ends sessions, unless a recovery has begun already. A recovery
 // that has ended continues if no service has run since: its findings stay, and imports count from the
-// backup on.
-func (s *Server) beginRecovery(ctx context.Context) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+// backup on. It returns the results of ledger.RecoverFrom if it has started a new one.
+func (s *Server) beginRecovery(ctx context.Context) (watched map[string]int, err error) {
+	watched = make(map[string]int)
+	err = s.store.Update(ctx, func(tx *db.Tx) error {
 		was, err := tx.Recovery(ctx)
 		if err != nil || was.State == db.RecoveryUnderWay {
 			return err
@@ -201,27 +203,29 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
-		if err := s.startRecovery(ctx, tx, was); err != nil {
+		if watched, err = s.startRecovery(ctx, tx, was); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 	})
+	return watched, err
 }
 
 // startRecovery starts a timeline, records where the chains are read from, and ends what may have ended since the backup.
-func (s *Server) startRecovery(ctx context.Context, tx *db.Tx, was db.Recovery) error {
+// It returns the results of ledger.RecoverFrom.
+func (s *Server) startRecovery(ctx context.Context, tx *db.Tx, was db.Recovery) (watched map[string]int, err error) {
 	all, err := webhooks.Timelines(ctx, tx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
-		return err
+		return nil, err
 	}
 	isRecent := len(all) > 0 && s.cfg.Now().Sub(all[len(all)-1].StartedAt) < keptPast
-	if err := ledger.RecoverFrom(ctx, tx, isRecent || !was.Ended.IsZero(), s.cfg.Now()); err != nil {
-		return err
+	if watched, err = ledger.RecoverFrom(ctx, tx, isRecent || !was.Ended.IsZero(), s.cfg.Now()); err != nil {
+		return nil, err
 	}
-	return endWhatMayHaveEnded(ctx, tx, s.cfg.Now())
+	return watched, endWhatMayHaveEnded(ctx, tx, s.cfg.Now())
 }
 
 // endWhatMayHaveEnded ends sessions, and cancels mails and changes of addresses that waited, since that may have
@@ -244,15 +248,15 @@ func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx, now time.Time) error {
 	return mailer.CancelAll(ctx, tx)
 }
 
-// readPast reads the chains from the backup to their heads, and again for lost invoices that it finds.
-func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
+// readPast reads the chains from the backup to their heads, and again for lost invoices that it finds. The given number of
+// lost addresses of a chain were watched whenever its blocks were read.
+func (s *Server) readPast(ctx context.Context, o RecoverOptions, watched map[string]int) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
 	}
 	if err := s.recoverFrom(ctx); err != nil {
 		return err
 	}
-	watched := make(map[string]int) // lost addresses by chain
 	for range maxPasses {
 		if err := s.readToHeads(ctx, o); err != nil {
 			return err

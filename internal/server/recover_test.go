@@ -346,10 +346,16 @@ func TestRecoverAgain(t *testing.T) {
 		if again, fromAgain := recovered(); again != timelines || fromAgain != from {
 			t.Errorf("run again, the recovery is on timeline %d from block %d, want %d from %d", again, fromAgain, timelines, from)
 		}
+		must(t, dbtest.Open(t, url).Update(t.Context(), func(tx *db.Tx) error { // as one that the recovery has watched
+			return ledger.InsertLostAddresses(t.Context(), tx, "house", map[invoice.Address]invoice.Hash{{0x99}: {}})
+		}))
 		serve().end(t)
 		if after, fromAfter := recovered(); after != timelines+1 || fromAfter != from {
 			t.Errorf("after a service has run, a recovery is on timeline %d from block %d, want %d from %d", after, fromAfter, timelines+1, from)
 		}
+		filled, err := db.QueryRow(t.Context(), dbtest.Open(t, url), db.ScanCount, "SELECT count(*) FROM chain_audits WHERE part = 'older'")
+		must(t, err)
+		expect.Equal(t, filled, 0, "without a new lost address, gaps that were filled:")
 		serve().end(t)
 		now = func() time.Time { return time.Now().Add(keptPast + time.Hour) }
 		if after, fromAfter := recovered(); after != timelines+2 || fromAfter <= from {
