@@ -37,7 +37,11 @@ func withoutAddress(err error, address string) error {
 	if !repeated.MatchString(err.Error()) {
 		return err
 	}
-	return errors.New(repeated.ReplaceAllLiteralString(err.Error(), "…"))
+	text := repeated.ReplaceAllLiteralString(err.Error(), "…")
+	if answer := (*AnswerError)(nil); errors.As(err, &answer) {
+		return &AnswerError{text, answer.Recipient}
+	}
+	return errors.New(text)
 }
 
 // mailboxOf returns a hash of the mailbox that an address reaches: most servers ignore the case, and what follows a plus

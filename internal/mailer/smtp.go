@@ -56,8 +56,10 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 	}
 	failed := (*gomail.SendError)(nil)
 	if errors.As(err, &failed) && failed.ErrorCode() > 0 && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
-		err = &AnswerError{answerOf(failed)}
-		if failed.ErrorCode() >= permanentCode && !aboutAccount.MatchString(answerOf(failed)) {
+		text := answerOf(failed)
+		account := aboutAccount.MatchString(text)
+		err = &AnswerError{text, !account && (failed.Reason == gomail.ErrSMTPRcptTo || aboutMailbox.MatchString(text))}
+		if failed.ErrorCode() >= permanentCode && !account {
 			return &RefusedError{err}
 		}
 	}
@@ -65,7 +67,10 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 }
 
 // AnswerError is an answer of a server that did not take a mail.
-type AnswerError struct{ Text string }
+type AnswerError struct {
+	Text      string
+	Recipient bool // whether it is about the recipient, for now or for good
+}
 
 // Error returns the answer.
 func (e *AnswerError) Error() string { return e.Text }
@@ -89,9 +94,13 @@ func answerOf(failed *gomail.SendError) string {
 // permanentCode is the lowest code of a permanent failure.
 const permanentCode = 500
 
-// aboutAccount matches permanent failures with an enhanced code (RFC 3463) that is not about the recipient (X.1, X.2) or
-// the content (X.6): servers answer so if the account is suspended, over its quota, or may not use the sender's address.
-var aboutAccount = regexp.MustCompile(`^5\d\d 5\.([0345789]\.|1\.[78]\b)`)
+// aboutAccount matches failures with an enhanced code (RFC 3463) that is not about the recipient (X.1, X.2; for some
+// servers X.4.1, X.5.0) or the content (X.6): servers answer so if they are out of order, and if the account is
+// suspended, over its quota, or may not use the sender's address. So are temporary failures without such a code but 450.
+var aboutAccount = regexp.MustCompile(`^([45]\d\d [45]\.([03789]\.|4\.([02-9]|1\d)|5\.[1-9]|1\.[78]\b)|4(2\d|5[1-9])( [^4]|$))`)
+
+// aboutMailbox matches failures with an enhanced code about the recipient.
+var aboutMailbox = regexp.MustCompile(`^\d{3} [45]\.[12]\.`)
 
 // message returns a mail with the parts text and HTML. The Message-ID is the same for
 // each attempt.

@@ -113,23 +113,32 @@ func TestSendRefusesAnUnencryptedServer(t *testing.T) {
 func TestSendJudgesAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		command, answer string
-		refused         bool
+		command, answer    string
+		refused, recipient bool
 	}{
-		{"RCPT", "550 5.1.1 no \"such\" user", true},
-		{"RCPT", "450 4.2.1 try later", false},
-		{"RCPT", "550 no such user", true},
-		{"RCPT", "552 5.2.2 mailbox full", true},
-		{"END", "554 5.6.0 malformed, affected", true},
-		{"RCPT", "550 5.4.5 daily quota exceeded", false}, // the rest is about the account, which the operator can correct
-		{"RCPT", "553 5.7.1 sender address rejected: not owned by user", false},
-		{"RCPT", "550 5.1.8 bad sender's address", false},
-		{"END", "554 5.7.1 the address is not verified", false},
-		{"END", "550 5.7.60 client may not send as this sender", false},
-		{"END", "451 4.3.0 try later", false},
-		{"MAIL", "550 5.7.1 you may not send", false}, // the operator can correct it
-		{"AUTH", "535 5.7.8 wrong password", false},
-		{"GREETING", "554 not now", false},
+		{"RCPT", "550 5.1.1 no \"such\" user", true, true},
+		{"RCPT", "550 5.4.1 Recipient address rejected: Access denied", true, true},
+		{"RCPT", "550 5.5.0 mailbox unavailable", true, true},
+		{"RCPT", "450 4.2.1 try later", false, true},
+		{"RCPT", "450 4.1.2 Domain not found", false, true},
+		{"RCPT", "450 mailbox busy", false, true},
+		{"RCPT", "550 no such user", true, true},
+		{"RCPT", "552 5.2.2 mailbox full", true, true},
+		{"END", "552 5.2.2 mailbox full", true, true},
+		{"END", "554 5.6.0 malformed, affected", true, false},
+		{"RCPT", "550 5.4.5 daily quota exceeded", false, false}, // the rest is about the account, which the operator can correct
+		{"RCPT", "554 5.4.14 hop count exceeded", false, false},
+		{"RCPT", "503 5.5.1 bad sequence of commands", false, false},
+		{"RCPT", "553 5.7.1 sender address rejected: not owned by user", false, false},
+		{"RCPT", "550 5.1.8 bad sender's address", false, false},
+		{"RCPT", "452 4.3.1 no storage", false, false},
+		{"RCPT", "451 local error", false, false},
+		{"END", "554 5.7.1 the address is not verified", false, false},
+		{"END", "550 5.7.60 client may not send as this sender", false, false},
+		{"END", "451 4.3.0 try later", false, false},
+		{"MAIL", "550 5.7.1 you may not send", false, false}, // the operator can correct it
+		{"AUTH", "535 5.7.8 wrong password", false, false},
+		{"GREETING", "554 not now", false, false},
 	} {
 		server := startSMTP(t, func(s *smtpServer) { s.answers = map[string]string{c.command: c.answer} })
 		err := server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", content)
@@ -139,6 +148,8 @@ func TestSendJudgesAnswers(t *testing.T) {
 		quoted := (*mailer.AnswerError)(nil)
 		if aboutMail := c.command == "RCPT" || c.command == "END"; errors.As(err, &quoted) != aboutMail || aboutMail && quoted.Text != c.answer {
 			t.Errorf("%s %s: the answer is given as %v", c.command, c.answer, quoted)
+		} else if aboutMail && quoted.Recipient != c.recipient {
+			t.Errorf("%s %s: about the recipient %t, want %t", c.command, c.answer, quoted.Recipient, c.recipient)
 		}
 	}
 }
