@@ -32,7 +32,8 @@ func (d *Dashboard) NotifyApprovers(ctx context.Context) {
 }
 
 // notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the limit of a day, is due
-// again later. The error is db.ErrNotFound without one.
+// again later. A mail that a server answered counts for that limit, so that it is not repeated to a recipient without end.
+// The error is db.ErrNotFound without one.
 func (d *Dashboard) notifyApprover(ctx context.Context) error {
 	n, err := d.cfg.Sessions.TakeApprovalNotice(ctx)
 	to := mailed{toApprove, n.Person.Email}
@@ -49,7 +50,9 @@ func (d *Dashboard) notifyApprover(ctx context.Context) error {
 	case errors.As(err, new(*mailer.RefusedError)):
 		d.cfg.Logger.ErrorContext(ctx, "e-mail about requests for approval failed, given up", "err", err)
 	case err != nil:
-		d.mails.days.Return(to)
+		if !errors.As(err, new(*mailer.AnswerError)) {
+			d.mails.days.Return(to)
+		}
 		d.cfg.Logger.WarnContext(ctx, "e-mail about requests for approval failed, will retry", "err", err)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,8 +23,9 @@ import (
 
 // outbox is an SMTP server that answers with err.
 type outbox struct {
-	err  error
-	sent []noticed
+	err   error
+	sent  []noticed
+	tried int
 }
 
 // noticed is a mail.
@@ -33,6 +35,7 @@ type noticed struct {
 }
 
 func (o *outbox) Send(_ context.Context, _, recipient string, m mailer.Message) error {
+	o.tried++
 	if o.err == nil {
 		o.sent = append(o.sent, noticed{recipient, m})
 	}
@@ -146,6 +149,32 @@ func TestNotifyApprover(t *testing.T) {
 	}
 	if left := w.notify(2 * time.Hour); early < MailsOfPersonADay || early >= requests || w.toAda() == early || left != 0 {
 		t.Errorf("%d of %d mails were sent within hours, %d later, and %d are left", early, requests, w.toAda()-early, left)
+	}
+}
+
+// TestNotifyApproverOfAServerThatAnswers compares a server that refuses mails with an outage. Its answers use up the limit
+// of a day, also if they repeat the address.
+func TestNotifyApproverOfAServerThatAnswers(t *testing.T) {
+	t.Parallel()
+	const people, attempts = 2, int(MailDay / access.ApprovalNoticePause)
+	day := func(w *notified, err error) int {
+		w.err, w.tried = err, 0
+		for range attempts {
+			w.notify(access.ApprovalNoticePause)
+		}
+		return w.tried
+	}
+	w := newNotified(t)
+	w.ask("acme", 1)
+	if n := day(w, errors.New("out of order")); n != people*attempts {
+		t.Errorf("an outage: %d attempts of %d", n, people*attempts)
+	}
+	answer := fmt.Errorf("send: %w", &mailer.AnswerError{Text: "554 5.7.1 <ADA@example.com>: Recipient address rejected"})
+	if n := day(w, answer); n < people*MailsOfPersonADay || n > 2*people*MailsOfPersonADay { // a burst, and what comes back
+		t.Errorf("refusals: %d attempts", n)
+	}
+	if n := day(w, answer); n > people*(MailsOfPersonADay+1) {
+		t.Errorf("refusals on the next day: %d attempts", n)
 	}
 }
 
