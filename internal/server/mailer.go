@@ -38,9 +38,9 @@ type countedMails struct {
 func countMails(reg prometheus.Registerer, sender mailer.Sender) mailer.Sender {
 	total := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "quittance_mails_total",
-		Help: "Attempts to send mails, by their result: sent, refused for good, or failed.",
+		Help: "Attempts to send mails, by their result: sent, recipient (refused because of it, for now or for good), refused for another reason, or failed.",
 	}, []string{"result"})
-	for _, result := range []string{"sent", "refused", "failed"} {
+	for _, result := range []string{"sent", "recipient", "refused", "failed"} {
 		total.WithLabelValues(result) // export 0 before the first one
 	}
 	return countedMails{sender, total}
@@ -49,10 +49,12 @@ func countMails(reg prometheus.Registerer, sender mailer.Sender) mailer.Sender {
 // Send implements mailer.Sender.
 func (c countedMails) Send(ctx context.Context, id, recipient string, m mailer.Message) error {
 	err := c.Sender.Send(ctx, id, recipient, m)
-	result := "failed"
+	result, answer := "failed", (*mailer.AnswerError)(nil)
 	switch {
 	case err == nil:
 		result = "sent"
+	case errors.As(err, &answer) && answer.Recipient:
+		result = "recipient"
 	case errors.As(err, new(*mailer.RefusedError)):
 		result = "refused"
 	}

@@ -130,7 +130,7 @@ func TestMails(t *testing.T) {
 	awaitBody(t, base+"/api/invoices/"+lost+"/mails", `"state":"failed"`)
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `"kind":"mail.failed"`)
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `550 5.1.1 `)
-	metricsOf(t, base, `quittance_mails_total{result="sent"} 1`, `quittance_mails_total{result="refused"} 1`, `quittance_mails_total{result="failed"} 0`)
+	metricsOf(t, base, `quittance_mails_total{result="sent"} 1`, `quittance_mails_total{result="recipient"} 1`, `quittance_mails_total{result="refused"} 0`, `quittance_mails_total{result="failed"} 0`)
 
 	due := func(hours int, id string) (at int64) { // makes a reminder due, and another mail wakes the mailer
 		t.Helper()
