@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -128,8 +127,8 @@ type Checkout struct {
 	reported  limiter // of reports by wallets
 	named     limiter // of addresses for refunds
 	linked    limiter // of invoices of links
-	// linkedLong limits the same for an hour, of addresses and of IPv6 sites.
-	linkedLong *limits.Buckets[netip.Prefix]
+	// linkedLong limits the same for an hour, of addresses and of IPv6 sites at a merchant.
+	linkedLong *limits.Buckets[party]
 	mailed     limiter    // requested mails
 	open       *openPages // nil without a feed
 	cursors    cursors
@@ -167,7 +166,7 @@ func New(c Config) *Checkout {
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
-	checkout.linkedLong = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
+	checkout.linkedLong = limits.NewBuckets[party](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout)
 	}

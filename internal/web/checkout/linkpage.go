@@ -23,8 +23,8 @@ const (
 	InvoicesOfLink = 60
 	// InvoicesOfClient bounds the invoices per minute of one client network.
 	InvoicesOfClient = 20
-	// InvoicesOfClientPerHour bounds the invoices per hour of one address or IPv6 site. At 20 a minute one
-	// client could take all transfer amounts of a price.
+	// InvoicesOfClientPerHour bounds the invoices per hour of one address or IPv6 site at a merchant. At 20 a
+	// minute one client could take all transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds the invoices per minute of all links.
 	AllLinkInvoices = 300
@@ -153,11 +153,19 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
-	if all := networksOf(r); len(all) > 0 && !c.linkedLong.Take(all[len(all)-1].prefix).OK {
-		return false
+	at, all := party{merchant: l.MerchantID}, networksOf(r)
+	if len(all) > 0 {
+		at.network = all[len(all)-1].prefix
+		if !c.linkedLong.Take(at).OK {
+			return false
+		}
 	}
 	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient}
-	return c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID)
+	allowed := c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID)
+	if !allowed && len(all) > 0 {
+		c.linkedLong.Return(at)
+	}
+	return allowed
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.

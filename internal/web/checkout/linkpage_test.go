@@ -316,6 +316,25 @@ func TestLinkLimitPerHour(t *testing.T) {
 		t.Errorf("in two hours one client makes %d and %d invoices", made, n)
 	}
 	expect.Equal(t, press("192.0.2.2"), http.StatusSeeOther, "another client: status")
+	for n := 0; n < InvoicesOfClient && press("192.0.2.1") == http.StatusSeeOther; n++ { // what came back
+	}
+	f.link.MerchantID = "tea-house"
+	elsewhere := askLink(h, "tea-house/espresso", url.Values{"visit": {"v"}}, "client", "192.0.2.1").Code
+	expect.Equal(t, elsewhere, http.StatusSeeOther, "the client at another merchant: status")
+	f.link.MerchantID = "corner-cafe"
+	f.now += 60
+	for n := range InvoicesOfLink {
+		press(fmt.Sprintf("198.51.100.%d", n))
+	}
+	for range 2 * InvoicesOfClientPerHour {
+		if got := press("192.0.2.3"); got != http.StatusTooManyRequests {
+			t.Fatalf("a client when others have used up the link's minute: status %d", got)
+		}
+	}
+	f.now += 60
+	for range InvoicesOfClient {
+		expect.Equal(t, press("192.0.2.3"), http.StatusSeeOther, "the client in the next minute: status")
+	}
 	made = len(f.paid)
 	for i := range 2 * InvoicesOfClientPerHour { // a home connection has many networks
 		press(fmt.Sprintf("2001:db8:1:%x::1", i))
