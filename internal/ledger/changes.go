@@ -22,7 +22,8 @@ type Changes struct {
 	unsaved    []string                   // ids of the payments to be written
 	isUnsaved  map[string]bool            // ids of these and of unsavedRefunds
 	refundable map[Pair]refundable        // payments, by the accounts between which they were made
-	undecided  map[string]bool            // whether payments are undecided, where that may have changed
+	fitting    map[fittingKey]*fittingRefunds
+	undecided  map[string]bool // whether payments are undecided, where that may have changed
 	receivers  map[invoice.Address]ReceiverState
 
 	refunds        map[string]invoice.Refund  // that have changed, by id
@@ -55,8 +56,8 @@ func newChanges(before *Snapshot) *Changes {
 		chain: before.scope, before: before, tagged: make(map[invoice.Hash][]invoice.Transfer),
 		payments:  make(map[string]PaymentRow),
 		ofInvoice: make(map[string]map[string]bool), ofPair: make(map[Pair][]string),
-		refundable: make(map[Pair]refundable),
-		isUnsaved:  make(map[string]bool), undecided: make(map[string]bool),
+		refundable: make(map[Pair]refundable), fitting: make(map[fittingKey]*fittingRefunds),
+		isUnsaved: make(map[string]bool), undecided: make(map[string]bool),
 		receivers: make(map[invoice.Address]ReceiverState),
 		refunds:   make(map[string]invoice.Refund), refundIDs: make(map[string]map[string]bool), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
 		refundedSums: make(map[string]RefundedSum), proved: make(map[invoice.Address]bool),
@@ -242,6 +243,9 @@ func (ch *Changes) setRefund(r invoice.Refund) {
 
 // keepRefund keeps the present state of a refund.
 func (ch *Changes) keepRefund(r invoice.Refund) {
+	if was := ch.refunds[r.ID]; was.PreparedID != "" && (was.PreparedID != r.PreparedID || !isActive(r)) {
+		clear(ch.fitting) // another transfer may pay the prepared refund
+	}
 	ch.refunds[r.ID] = r
 	if ch.refundIDs[r.PaymentID] == nil {
 		ch.refundIDs[r.PaymentID] = make(map[string]bool)

@@ -51,7 +51,7 @@ func (ch *Changes) restorePrepared(e *entry) {
 	if was.Status == invoice.Confirmed || paid.Attributed() {
 		return
 	}
-	if slices.ContainsFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return r.Tag == tag }) {
+	if slices.ContainsFunc(ch.namedPrepared(e), func(r invoice.RefundRecord) bool { return r.Tag == tag }) {
 		return
 	}
 	p, ok := ch.payment(paymentID)

@@ -6,22 +6,32 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// prepared returns the prepared refunds that a transfer out of a settlement address may pay: the one that it pays already,
-// those that its calldata names, and the pending ones to its recipient that no transfer pays.
-func (ch *Changes) prepared(e *entry) (all []invoice.RefundRecord) {
-	if e.refundID == "" {
+// namedPrepared returns the prepared refunds that the calldata of a transfer out of a settlement address names, wherever
+// it goes.
+func (ch *Changes) namedPrepared(e *entry) (all []invoice.RefundRecord) {
+	tag := e.Evidence.Calldata
+	if e.refundID == "" || tag.IsZero() {
 		return nil
 	}
-	if tag := e.Evidence.Calldata; !tag.IsZero() {
-		all = append(all, ch.before.preparedBy.get(tag)...)
-		if r, restored := ch.restored.byTag[tag]; restored {
-			all = append(all, r)
-		}
+	all = append(all, ch.before.preparedBy.get(tag)...)
+	if r, restored := ch.restored.byTag[tag]; restored {
+		all = append(all, r)
 	}
-	all = append(all, ch.before.preparedTo.get(e.To)...)
-	if was, _ := ch.refund(e.refundID); was.PreparedID != "" {
-		if r := ch.before.paidRecords.get(e.refundID); r.ID != "" {
-			all = append(all, r)
+	return all
+}
+
+// prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
+// names, or else the one that it pays already and the pending ones that fit it. A transfer that was stored before without
+// one pays only the one that its calldata names.
+func (ch *Changes) prepared(e *entry) []invoice.RefundRecord {
+	all := ch.namedPrepared(e)
+	was, known := ch.refund(e.refundID)
+	if e.refundID != "" && len(all) == 0 && (!known || was.PreparedID != "") {
+		all = ch.fittingFor(e)
+		if known {
+			if r := ch.before.paidRecords.get(e.refundID); r.ID != "" {
+				all = append(all, r)
+			}
 		}
 	}
 	for i, r := range all {
@@ -34,7 +44,7 @@ func (ch *Changes) prepared(e *entry) (all []invoice.RefundRecord) {
 // was prepared for that address. The state of the refund and the recipient of the transfer do not
 // matter.
 func (ch *Changes) isNamed(e *entry) bool {
-	return slices.ContainsFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
+	return slices.ContainsFunc(ch.namedPrepared(e), func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
 }
 
 // isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or it has
@@ -61,14 +71,10 @@ func (ch *Changes) isNamedByAnother(e *entry, r invoice.RefundRecord) bool {
 }
 
 // preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. It leaves out those that another
-// transfer of the block names. A transfer that was stored before without one pays only the one that its calldata names.
+// transfer of the block names.
 func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
-	prepared := ch.prepared(e)
-	prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return ch.isNamedByAnother(e, r) })
-	was, known := ch.refund(e.refundID)
-	if known && was.PreparedID == "" {
-		prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })
-	}
+	prepared := slices.DeleteFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return ch.isNamedByAnother(e, r) })
+	was, _ := ch.refund(e.refundID)
 	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
 }
 

@@ -233,8 +233,14 @@ func (m *memory) addRefunds(s *Snapshot) {
 	kind(s, &s.preparedBy, of(func(tag invoice.Hash) []invoice.RefundRecord {
 		return m.prepared(func(r invoice.RefundRecord) bool { return r.Tag == tag })
 	}))
-	kind(s, &s.preparedTo, of(func(to invoice.Address) []invoice.RefundRecord {
-		return m.prepared(func(r invoice.RefundRecord) bool { return r.To == to && r.Status == invoice.RefundPending && !r.Sent() })
+	kind(s, &s.fitting, of(func(key fittingKey) []invoice.RefundRecord {
+		found := m.prepared(func(r invoice.RefundRecord) bool {
+			return PreparedKey{r.From, r.To, r.Token, r.Amount} == key.PreparedKey && r.Status == invoice.RefundPending && !r.Sent()
+		})
+		isSubmitted := func(r invoice.RefundRecord) bool { return !r.SubmittedTx.IsZero() }
+		unsubmitted := slices.DeleteFunc(slices.Clone(found), isSubmitted)
+		found = append(slices.DeleteFunc(found, func(r invoice.RefundRecord) bool { return !isSubmitted(r) }), unsubmitted...)
+		return found[:min(len(found), key.limit)]
 	}))
 	kind(s, &s.paidRecords, of(func(id string) (r invoice.RefundRecord) {
 		if found := m.prepared(func(r invoice.RefundRecord) bool { return r.Transfer.ID == id }); len(found) > 0 {

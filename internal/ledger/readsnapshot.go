@@ -167,9 +167,22 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 		rows, err := PreparedByTag(ctx, tx, chainKey, tags)
 		return grouped(rows, func(r invoice.RefundRecord) invoice.Hash { return r.Tag }), err
 	})
-	kind(s, &s.preparedTo, func(to []invoice.Address) (map[invoice.Address][]invoice.RefundRecord, error) {
-		rows, err := PreparedTo(ctx, tx, chainKey, to)
-		return grouped(rows, func(r invoice.RefundRecord) invoice.Address { return r.To }), err
+	kind(s, &s.fitting, func(of []fittingKey) (map[fittingKey][]invoice.RefundRecord, error) {
+		fitting := make(map[fittingKey][]invoice.RefundRecord)
+		for limit, some := range grouped(of, func(k fittingKey) int { return k.limit }) {
+			keys := make([]PreparedKey, len(some))
+			for i, k := range some {
+				keys[i] = k.PreparedKey
+			}
+			found, err := PreparedFitting(ctx, tx, chainKey, keys, limit)
+			if err != nil {
+				return nil, err
+			}
+			for key, records := range found {
+				fitting[fittingKey{key, limit}] = records
+			}
+		}
+		return fitting, nil
 	})
 	kind(s, &s.paidRecords, func(ids []string) (map[string]invoice.RefundRecord, error) {
 		rows, err := PreparedPaidBy(ctx, tx, chainKey, ids)

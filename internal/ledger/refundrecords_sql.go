@@ -297,14 +297,6 @@ func PreparedPaidBy(ctx context.Context, q db.Querier, chainKey string, refundID
 	return preparedWith(ctx, q, chainKey, "refund_records.tag IS NOT NULL AND refund_records.refund_id", refundIDs)
 }
 
-// PreparedTo returns the pending prepared refunds of a chain to one of the recipients that no transfer on the chain pays,
-// the oldest first.
-func PreparedTo(ctx context.Context, q db.Querier, chainKey string, recipients []invoice.Address) ([]invoice.RefundRecord, error) {
-	const condition = "refund_records.tag IS NOT NULL AND refund_records.status = 'pending'" +
-		" AND (refund_records.refund_id IS NULL OR refunds.status = 'orphaned') AND refund_records.recipient"
-	return preparedWith(ctx, q, chainKey, condition, textsOf(recipients))
-}
-
 // preparedWith returns the prepared refunds of a chain under a condition that ends with a column that has one of the
 // values.
 func preparedWith(ctx context.Context, q db.Querier, chainKey, condition string, values []string) ([]invoice.RefundRecord, error) {

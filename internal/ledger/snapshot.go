@@ -40,14 +40,14 @@ type Snapshot struct {
 	waivers    facts[string, invoice.Decision] // decisions that waive the rest of invoices
 
 	refunds      facts[string, invoice.Refund]
-	refundsOf    facts[string, []invoice.Refund]                // by payment
-	recordsOf    facts[string, []invoice.RefundRecord]          // by payment: those that may reserve a part of it
-	refundedSums facts[string, RefundedSum]                     // by payment
-	submissions  facts[string, []invoice.Submission]            // by record
-	recorded     facts[string, bool]                            // ids of records that exist
-	preparedBy   facts[invoice.Hash, []invoice.RefundRecord]    // by tag
-	preparedTo   facts[invoice.Address, []invoice.RefundRecord] // pending ones that no transfer pays, by recipient
-	paidRecords  facts[string, invoice.RefundRecord]            // prepared ones, by the refund that pays them
+	refundsOf    facts[string, []invoice.Refund]             // by payment
+	recordsOf    facts[string, []invoice.RefundRecord]       // by payment: those that may reserve a part of it
+	refundedSums facts[string, RefundedSum]                  // by payment
+	submissions  facts[string, []invoice.Submission]         // by record
+	recorded     facts[string, bool]                         // ids of records that exist
+	preparedBy   facts[invoice.Hash, []invoice.RefundRecord] // by tag
+	fitting      facts[fittingKey, []invoice.RefundRecord]   // pending ones that no transfer pays
+	paidRecords  facts[string, invoice.RefundRecord]         // prepared ones, by the refund that pays them
 	paidPairs    facts[Pair, bool]
 	between      facts[Pair, []string]   // the newest payments between two accounts
 	newest       facts[string, []string] // the newest payments of invoices

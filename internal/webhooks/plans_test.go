@@ -400,7 +400,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("refund by key")(ledger.RefundByKey(ctx, read, "pay_1", "m", "k"))
 	run("prepared for")(ledger.PreparedByTag(ctx, read, "base", []invoice.Hash{{1}}))
 	run("paid")(ledger.PreparedPaidBy(ctx, read, "base", []string{"ref_1", "ref_2"}))
-	run("prepared for")(ledger.PreparedTo(ctx, read, "base", []invoice.Address{moved.To, moved.From}))
+	run("prepared for")(ledger.PreparedFitting(ctx, read, "base", []ledger.PreparedKey{{From: moved.To, To: moved.From, Amount: moved.Amount}}, 200))
 	run("many invoices")(ledger.HasPaidManyInvoices(ctx, read, invoice.Payment{Transfer: moved}, 10))
 	run("key")(ledger.FindIdempotencyKey(ctx, read, "m", "k", invoice.Unix(1000)))
 	run("cursor")(ledger.NewReader(read).Cursor(ctx, "base"))
