@@ -316,7 +316,10 @@ func TestLinkLimitPerHour(t *testing.T) {
 		t.Errorf("in two hours one client makes %d and %d invoices", made, n)
 	}
 	expect.Equal(t, press("192.0.2.2"), http.StatusSeeOther, "another client: status")
-	for n := 0; n < InvoicesOfClient && press("192.0.2.1") == http.StatusSeeOther; n++ { // what came back
+	for range InvoicesOfClient {
+		if press("192.0.2.1") != http.StatusSeeOther {
+			break // what came back is used up
+		}
 	}
 	f.link.MerchantID = "tea-house"
 	elsewhere := askLink(h, "tea-house/espresso", url.Values{"visit": {"v"}}, "client", "192.0.2.1").Code
