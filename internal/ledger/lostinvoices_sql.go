@@ -211,14 +211,7 @@ func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) (watc
 
 // endedRecoveries returns how many lost addresses are watched on each chain for which a recovery has ended.
 func endedRecoveries(ctx context.Context, q db.Querier) (map[string]int, error) {
-	watched := make(map[string]int)
-	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
-		var key string
-		var n int
-		err := row.Scan(&key, &n)
-		watched[key] = n
-		return struct{}{}, err
-	}, `SELECT chain_key, (SELECT count(*) FROM lost_addresses WHERE lost_addresses.chain_key = recovery_chains.chain_key)
+	watched, err := numberByChain[int](ctx, q, `SELECT chain_key, (SELECT count(*) FROM lost_addresses WHERE lost_addresses.chain_key = recovery_chains.chain_key)
 		FROM recovery_chains WHERE through_block IS NOT NULL`)
 	if err != nil {
 		return nil, fmt.Errorf("count the watched lost addresses: %w", err)
@@ -277,15 +270,20 @@ func LostPast(ctx context.Context, q db.Querier, chainKey string) (from, through
 
 // RecoveredFrom returns where the recovery began to read each chain.
 func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error) {
-	from := make(map[string]uint64)
+	return numberByChain[uint64](ctx, q, "SELECT chain_key, from_block FROM recovery_chains")
+}
+
+// numberByChain returns the numbers that a statement selects with the keys of chains.
+func numberByChain[N int | uint64](ctx context.Context, q db.Querier, query string) (map[string]N, error) {
+	numbers := make(map[string]N)
 	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
 		var key string
-		var block int64
-		err := row.Scan(&key, &block)
-		from[key] = uint64(block)
+		var n int64
+		err := row.Scan(&key, &n)
+		numbers[key] = N(n)
 		return struct{}{}, err
-	}, "SELECT chain_key, from_block FROM recovery_chains")
-	return from, err
+	}, query)
+	return numbers, err
 }
 
 // isFromLostDeposit is the condition that a row of payments is a transfer from the deposit address of a lost invoice.

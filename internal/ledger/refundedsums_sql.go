@@ -15,23 +15,17 @@ type RefundedSum struct {
 }
 
 // plus returns the sum with a refund.
-func (s RefundedSum) plus(r invoice.Refund) RefundedSum {
-	if isActive(r) {
-		s.All = s.All.Plus(r.Amount)
-	}
-	if r.Status == invoice.Confirmed {
-		s.Final = s.Final.Plus(r.Amount)
-	}
-	return s
-}
+func (s RefundedSum) plus(r invoice.Refund) RefundedSum { return s.change(r, invoice.Amount.Plus) }
 
 // minus returns the sum without a refund.
-func (s RefundedSum) minus(r invoice.Refund) RefundedSum {
+func (s RefundedSum) minus(r invoice.Refund) RefundedSum { return s.change(r, invoice.Amount.Minus) }
+
+func (s RefundedSum) change(r invoice.Refund, by func(sum, amount invoice.Amount) invoice.Amount) RefundedSum {
 	if isActive(r) {
-		s.All = s.All.Minus(r.Amount)
+		s.All = by(s.All, r.Amount)
 	}
 	if r.Status == invoice.Confirmed {
-		s.Final = s.Final.Minus(r.Amount)
+		s.Final = by(s.Final, r.Amount)
 	}
 	return s
 }
