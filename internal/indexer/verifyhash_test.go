@@ -259,7 +259,7 @@ func TestWrongTime(t *testing.T) {
 }
 
 // TestTwoTimes has a node return a block with a wrong time when it is read, and with the right one when it is asked again.
-// The node is quarantined, or it could stop the chain. So is one that returns a later time than that of the next block, also
+// The node is quarantined, or it could stop the chain. So is one that returns a later time than the next block has, also
 // if another node returns the next block.
 func TestTwoTimes(t *testing.T) {
 	const year = 365 * 24 * 3600
@@ -703,7 +703,7 @@ func TestQuorumRereadsRanges(t *testing.T) {
 	}
 }
 
-// TestQuorumOfUnequalRanges has one node return the logs of few blocks at a time. What is recorded in one step is short
+// TestQuorumOfUnequalRanges has one node return the logs of few blocks at a time. Each recorded range is short
 // enough for that node, whichever node reads it first.
 func TestQuorumOfUnequalRanges(t *testing.T) {
 	const blocks, limit = 3000, 10

@@ -139,7 +139,7 @@ func TestRecover(t *testing.T) {
 
 // TestRecoverDropsPendingAddresses restores a backup of which the newest change is later than the newest block, with changes
 // of addresses. One that waited then may have been canceled since, and does not take effect. One that had taken effect
-// stays. What a command does after the restore is no change of the backup.
+// stays. A command after the restore does not change the time of the backup.
 func TestRecoverDropsPendingAddresses(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

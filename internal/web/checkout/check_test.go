@@ -212,8 +212,8 @@ func (w *world) hasNextStep(t *testing.T) bool {
 	return verdict.attrs["class"] == "verdict tone-good" && (st == seen || st == paid) || len(reloads)+len(claims)+len(verdict.named("a")) > 0
 }
 
-// A page that asks again finds out that a queued transaction was replaced, and stops after maxAgain times. What a link
-// claims about the transaction is ignored.
+// A page that asks again finds out that a queued transaction was replaced, and stops after maxAgain times. The
+// page ignores claims of a link about the transaction.
 func TestPageAsksAgain(t *testing.T) {
 	w := newWorld()
 	n := &nodes{report: chain.Report{State: chain.Unknown}, replaced: true}
