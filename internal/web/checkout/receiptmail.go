@@ -43,8 +43,8 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.mailed.allow(c.conf.Now(), r, quota{all: AllMails, ofClient: MailsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
-		return errTooOften
+	if err := c.mailed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+		return err
 	}
 	text := locale.For(r)
 	form := mailForm{Typed: shortened(strings.TrimSpace(r.PostForm.Get("email")))}

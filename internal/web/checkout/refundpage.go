@@ -112,8 +112,8 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.named.allow(c.conf.Now(), r, quota{all: AllAddresses, ofObject: AddressesOfRefund, ofClient: AddressesOfClient}, refund.MerchantID, refund.ID) {
-		return errTooOften
+	if err := c.named.Take(r.Context(), refund.MerchantID, refund.ID); err != nil {
+		return err
 	}
 	typed := r.PostForm.Get("to")
 	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
