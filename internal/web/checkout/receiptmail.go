@@ -51,7 +51,7 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	status := http.StatusBadRequest
 	switch err := c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), strings.TrimSpace(r.PostForm.Get("email"))); {
 	case err == nil:
-		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // a stored id, and a language of the catalogue
+		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther)
 		return nil
 	case errors.Is(err, mailer.ErrAddress):
 		form.Problem = text.T("receipt.mail.invalid", nil)
