@@ -220,7 +220,7 @@ func (q *Queries) Wanted(columns []string, rows [][]any, do func(with string, ar
 		return nil
 	case q.OnPostgres():
 		names, types := splitTypes(columns)
-		return do("WITH wanted ("+strings.Join(names, ", ")+") AS (SELECT * FROM unnest("+arrayParameters(0, types)+")) ", arrays(types, rows))
+		return do("WITH wanted ("+strings.Join(names, ", ")+") AS (SELECT * FROM unnest("+arrayParameters(types)+")) ", arrays(types, rows))
 	}
 	return q.chunked(rows, len(columns), func(part [][]any) error {
 		return do(withWanted(columns, part))

@@ -68,7 +68,7 @@ func (q *Queries) insertions(ins Insertion, rows [][]any, do func(text string, a
 	switch {
 	case len(rows) == 0:
 	case q.OnPostgres() && slices.ContainsFunc(types, func(t string) bool { return t != "" }):
-		err = do(into+"SELECT * FROM unnest("+arrayParameters(0, types)+") "+ins.Conflict, arrays(types, rows))
+		err = do(into+"SELECT * FROM unnest("+arrayParameters(types)+") "+ins.Conflict, arrays(types, rows))
 	default:
 		err = q.chunked(rows, len(names), func(part [][]any) error {
 			return do(into+"VALUES "+placeholders(len(part), len(names))+" "+ins.Conflict, slices.Concat(part...))
@@ -89,11 +89,11 @@ func splitTypes(columns []string) (names, types []string) {
 	return names, types
 }
 
-// arrayParameters returns a parameter for an array of each type, numbered after the first `before` ones.
-func arrayParameters(before int, types []string) string {
+// arrayParameters returns a parameter for an array of each type.
+func arrayParameters(types []string) string {
 	all := make([]string, len(types))
 	for i, t := range types {
-		all[i] = "CAST(" + Parameter(before+i+1) + " AS " + cmp.Or(t, "TEXT") + "[])"
+		all[i] = "CAST(" + Parameter(i+1) + " AS " + cmp.Or(t, "TEXT") + "[])"
 	}
 	return strings.Join(all, ", ")
 }

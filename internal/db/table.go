@@ -195,15 +195,6 @@ func (t Table[T]) InsertReturning(ctx context.Context, tx *Tx, conflict string, 
 	return QueryRow(ctx, tx, t.Scan, statement+" RETURNING "+t.list, t.Values(row)...)
 }
 
-// Arrays returns an array of the values of each column that is written, for Unnest.
-func (t Table[T]) Arrays(rows []T) []any { return arrays(t.types, t.rows(rows)) }
-
-// Unnest returns Arrays as a table with a name, in a FROM clause on PostgreSQL. before is the number of the last
-// parameter before the arrays.
-func (t Table[T]) Unnest(before int, alias string) string {
-	return "unnest(" + arrayParameters(before, t.types) + ") AS " + alias + " (" + strings.Join(t.names, ", ") + ")"
-}
-
 // Excluded returns the assignments of an ON CONFLICT clause that replace the columns.
 func (t Table[T]) Excluded() string { return t.From("excluded") }
 

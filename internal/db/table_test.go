@@ -135,7 +135,6 @@ func TestColumnsOfATable(t *testing.T) {
 		table.Of("f"):                   "f.id, f.name, f.size, owners.name",
 		table.Only("size", "id").List(): "id, size",
 		table.Without("id").Excluded():  "name = excluded.name, size = excluded.size",
-		table.Unnest(3, "a"):            "unnest(CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[])) AS a (id, name, size)",
 	} {
 		expect.Equal(t, got, want, "got")
 	}

@@ -21,8 +21,7 @@ type job struct {
 
 // reasons are the reasons why deliveries are put back, by fault.
 var reasons = map[Fault]string{
-	FaultAddress:  "no local port is left for connections to the endpoint's address",
-	FaultStopped:  "this process did not run for a while, or its clock was set",
+	FaultStopped:  "this process did not run for a while, its clock was set, or no local port is left for the endpoint's address",
 	FaultShortage: "this process ran out of a resource, or cannot use its proxy",
 }
 

@@ -178,7 +178,7 @@ func TestFaultOf(t *testing.T) {
 		"a lookup during a shortage":     {err: lookup("no such host"), short: true, want: FaultShortage},
 		"a lookup without descriptor":    {err: lookup("dial udp 127.0.0.53:53: socket: too many open files"), want: FaultShortage},
 		"a lookup":                       {err: lookup("no such host"), want: FaultTheirs},
-		"no local port":                  {err: dial("192.0.2.1:443", syscall.EADDRNOTAVAIL), want: FaultAddress},
+		"no local port":                  {err: dial("192.0.2.1:443", syscall.EADDRNOTAVAIL), want: FaultStopped},
 		"an IPv6 address without IPv6":   {err: dial("[2001:db8::1]:443", syscall.EADDRNOTAVAIL), want: FaultTheirs},
 		"refused":                        {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), want: FaultTheirs},
 		"refused during a shortage":      {err: dial("192.0.2.1:443", syscall.ECONNREFUSED), short: true, want: FaultTheirs},

@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -51,58 +50,33 @@ var FinishedTable = db.NewTable("finished_deliveries", func(d *FinishedDelivery)
 // FinishDeliveries records outcomes, ends the leases on their deliveries, and updates the breakers. It
 // leaves out outcomes with a lease that has another holder by now, and returns their indexes.
 func (s Tables) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost []int, err error) {
-	var mine map[leaseKey]bool
-	if s.DB.OnPostgres() && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Status != Delivered }) {
-		mine, err = finishDelivered(ctx, s.DB, outcomes)
-	} else {
-		err = s.DB.Update(ctx, func(tx *db.Tx) error {
-			mine, err = finish(ctx, tx, outcomes)
-			return err
-		})
-	}
+	err = s.DB.Update(ctx, func(tx *db.Tx) error {
+		lost, err = finish(ctx, tx, outcomes)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("finish deliveries: %w", err)
-	}
-	for i, o := range outcomes {
-		if !mine[leaseKeyOf(o)] {
-			lost = append(lost, i)
-		}
 	}
 	return lost, nil
 }
 
-// finish returns the leases of the outcomes.
-func finish(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, error) {
-	if tx.OnPostgres() {
-		return finishOnPostgres(ctx, tx, outcomes)
-	}
-	mine, err := heldLeases(ctx, tx, outcomes)
+func finish(ctx context.Context, tx *db.Tx, outcomes []Outcome) (lost []int, err error) {
+	mine, breakers, err := heldLeases(ctx, tx, outcomes)
 	if err != nil {
 		return nil, err
 	}
-	kept := keep(outcomes, mine)
+	kept := make([]Outcome, 0, len(outcomes))
+	for i, o := range outcomes {
+		if mine[leaseKey{o.Delivery.Seq, o.LeaseID}] {
+			kept = append(kept, o)
+		} else {
+			lost = append(lost, i)
+		}
+	}
 	if err := finishDeliveries(ctx, tx, kept); err != nil {
 		return nil, err
 	}
-	merchants := make(map[string]bool, len(kept))
-	for _, o := range kept {
-		merchants[o.Delivery.MerchantID] = true
-	}
-	breakers, err := NewReader(tx).Breakers(ctx, slices.Sorted(maps.Keys(merchants)))
-	if err != nil {
-		return nil, err
-	}
-	return mine, updateBreakers(ctx, tx, changesOf(kept, breakers), breakers)
-}
-
-// keep returns the outcomes with a valid lease.
-func keep(outcomes []Outcome, mine map[leaseKey]bool) (kept []Outcome) {
-	for _, o := range outcomes {
-		if mine[leaseKeyOf(o)] {
-			kept = append(kept, o)
-		}
-	}
-	return kept
+	return lost, updateBreakers(ctx, tx, changesOf(kept, breakers), breakers)
 }
 
 // leaseKey identifies a lease on a delivery.
@@ -111,29 +85,29 @@ type leaseKey struct {
 	leaseID string
 }
 
-func leaseKeyOf(o Outcome) leaseKey { return leaseKey{o.Delivery.Seq, o.LeaseID} }
-
-// heldLeases returns the outcomes' leases that are still held.
-func heldLeases(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, error) {
-	asked, mine := make(map[leaseKey]bool, len(outcomes)), make(map[leaseKey]bool, len(outcomes))
+// heldLeases locks the deliveries of outcomes, and returns the leases on them and the breakers of their merchants.
+func heldLeases(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, map[string]Breaker, error) {
+	held, breakers := make(map[leaseKey]bool, len(outcomes)), make(map[string]Breaker)
 	seqs := make([]int64, len(outcomes))
 	for i, o := range outcomes {
-		asked[leaseKeyOf(o)], seqs[i] = true, o.Delivery.Seq
+		seqs[i] = o.Delivery.Seq
 	}
-	held, err := db.QueryIn(seqs, func(chunk []any) ([]leaseKey, error) {
-		return db.QueryAll(ctx, tx, scanLeaseKey, "SELECT seq, lease_id FROM deliveries WHERE lease_id IS NOT NULL AND seq IN "+db.ParameterList(0, len(chunk)), chunk...)
+	slices.Sort(seqs)
+	lock := ""
+	if tx.OnPostgres() {
+		lock = " ORDER BY d.seq" + tx.ForNoKeyUpdate() + " OF d"
+	}
+	_, err := db.QueryIn(seqs, func(chunk []any) ([]struct{}, error) {
+		return db.QueryAll(ctx, tx, func(row db.Scanner) (none struct{}, err error) {
+			var k leaseKey
+			var id string
+			b, err := breakerTable.ScanAfter(row, &k.seq, &k.leaseID, &id)
+			held[k], breakers[id] = true, b
+			return none, err
+		}, "SELECT d.seq, d.lease_id, d.merchant_id, "+breakerTable.Of("b")+` FROM deliveries d LEFT JOIN breakers b ON b.merchant_id = d.merchant_id
+			WHERE d.lease_id IS NOT NULL AND d.seq IN `+db.ParameterList(0, len(chunk))+lock, chunk...)
 	})
-	for _, k := range held {
-		if asked[k] {
-			mine[k] = true
-		}
-	}
-	return mine, err
-}
-
-func scanLeaseKey(row db.Scanner) (k leaseKey, err error) {
-	err = row.Scan(&k.seq, &k.leaseID)
-	return k, err
+	return held, breakers, err
 }
 
 func finishDeliveries(ctx context.Context, tx *db.Tx, outcomes []Outcome) error {

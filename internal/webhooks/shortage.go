@@ -15,10 +15,8 @@ type Fault int
 const (
 	// FaultTheirs means that the endpoint, or the network on the way to it, is at fault.
 	FaultTheirs Fault = iota
-	// FaultAddress means that no local port is left for connections to its
-	// address.
-	FaultAddress
-	// FaultStopped means that this process did not run for a while.
+	// FaultStopped means that this process did not run for a while, or that it has no local port left for connections to
+	// the endpoint's address.
 	FaultStopped
 	// FaultShortage means that this process or machine has run out of a resource, or cannot use its proxy: every other
 	// exchange would fail in the same way.
@@ -42,7 +40,7 @@ func faultOf(err error, short func() bool) Fault {
 	var op *net.OpError
 	if errors.Is(err, syscall.EADDRNOTAVAIL) && errors.As(err, &op) {
 		if at, ok := op.Addr.(*net.TCPAddr); ok && at.IP.To4() != nil {
-			return FaultAddress
+			return FaultStopped
 		}
 	}
 	return FaultTheirs
