@@ -40,11 +40,10 @@ func (p *postgresDB) load(ctx context.Context, _ *DB, tables []string, rows iter
 
 // loader fills the tables in a transaction.
 type loader struct {
-	tx          pgx.Tx
-	report      func(LoadProgress)
-	count       int
-	tables      []string // to fill
-	partitioned []string // tables
+	tx     pgx.Tx
+	report func(LoadProgress)
+	count  int
+	tables []string // to fill
 }
 
 func (l *loader) run(ctx context.Context, rows iter.Seq2[Loaded, error]) error {
@@ -88,13 +87,6 @@ func (l *loader) lock(ctx context.Context) error {
 	if _, err := l.tx.Exec(ctx, "LOCK TABLE "+strings.Join(append(slices.Clone(l.tables), "deliverers"), ", ")+" IN ACCESS EXCLUSIVE MODE"); err != nil {
 		return fmt.Errorf("lock the tables; does a service use the database? %w", err)
 	}
-	rows, err := l.tx.Query(ctx, "SELECT partrelid::regclass::text FROM pg_partitioned_table")
-	if err != nil {
-		return err
-	}
-	if l.partitioned, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-		return err
-	}
 	for _, table := range append(slices.Clone(usedTables), l.tables...) {
 		var used bool
 		if err := l.tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+table+")").Scan(&used); err != nil {
@@ -124,14 +116,14 @@ func (d definition) create() string {
 	return "ALTER TABLE " + d.table + " ADD CONSTRAINT " + d.name + " " + d.text
 }
 
-// definitions returns the foreign keys of the tables and to them, and the keys and other indexes of
-// the tables that are not partitioned, in the order in which they can be dropped.
+// definitions returns the foreign keys of the tables and to them, and their keys and other indexes, in the order in
+// which they can be dropped.
 func (l *loader) definitions(ctx context.Context) ([]definition, error) {
 	rows, err := l.tx.Query(ctx, `SELECT * FROM (SELECT conrelid::regclass::text AS tbl, quote_ident(conname) AS name, CASE contype WHEN 'f' THEN 'foreign key' ELSE 'key' END AS kind, pg_get_constraintdef(oid) AS text
-		FROM pg_constraint WHERE conparentid = 0 AND (contype = 'f' OR contype IN ('p', 'u') AND conrelid <> ALL ($2::text[]::regclass[])) AND (conrelid = ANY ($1::text[]::regclass[]) OR confrelid = ANY ($1::text[]::regclass[]))
+		FROM pg_constraint WHERE contype IN ('f', 'p', 'u') AND (conrelid = ANY ($1::text[]::regclass[]) OR confrelid = ANY ($1::text[]::regclass[]))
 		UNION ALL SELECT indrelid::regclass::text, indexrelid::regclass::text, 'index', pg_get_indexdef(indexrelid)
-		FROM pg_index WHERE indrelid = ANY ($1::text[]::regclass[]) AND indrelid <> ALL ($2::text[]::regclass[]) AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u'))) AS found
-		ORDER BY kind = 'foreign key' DESC, tbl, name`, l.tables, l.partitioned)
+		FROM pg_index WHERE indrelid = ANY ($1::text[]::regclass[]) AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u'))) AS found
+		ORDER BY kind = 'foreign key' DESC, tbl, name`, l.tables)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +187,7 @@ func (l *loader) copyAll(ctx context.Context, rows iter.Seq2[Loaded, error]) err
 func (l *loader) copy(ctx context.Context, c copied) error {
 	for _, t := range c.tables {
 		names, _ := splitTypes(t.Columns)
-		freeze := " (FREEZE)"
-		if slices.Contains(l.partitioned, t.Table) {
-			freeze = "" // PostgreSQL refuses it
-		}
-		_, err := l.tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(t.text), "COPY "+t.Table+" ("+strings.Join(names, ", ")+") FROM STDIN"+freeze)
+		_, err := l.tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(t.text), "COPY "+t.Table+" ("+strings.Join(names, ", ")+") FROM STDIN (FREEZE)")
 		if err != nil {
 			return fmt.Errorf("copy rows into %s: %w", t.Table, err)
 		}

@@ -184,12 +184,12 @@ func rowsOfEmpty(ctx context.Context) (empty map[string]int64, err error) {
 const (
 	// sqliteTables and postgresTables select the names of all tables with rows of ours.
 	sqliteTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version' ORDER BY 1`
-	postgresTables = `SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+	postgresTables = `SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
 		AND relname <> 'goose_db_version' ORDER BY 1`
 	sqliteColumns   = "SELECT name FROM pragma_table_info($1) ORDER BY 1"
 	postgresColumns = "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY 1"
 	foreignKeys     = `SELECT conrelid::regclass::text, quote_ident(conname), 'foreign key', pg_get_constraintdef(oid) FROM pg_constraint
-		WHERE contype = 'f' AND conparentid = 0 AND connamespace = current_schema()::regnamespace ORDER BY 1, 2`
+		WHERE contype = 'f' AND connamespace = current_schema()::regnamespace ORDER BY 1, 2`
 )
 
 // mover copies tables.

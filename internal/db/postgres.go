@@ -239,8 +239,7 @@ func (p *postgresDB) checkWritable(ctx context.Context) error {
 // missingPrivilege selects a privilege that the role lacks on one of the named tables. The service never changes an entry
 // of the audit log, and only a command deletes some.
 const missingPrivilege = `SELECT privilege || ' on ' || c.relname FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege
-	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-	AND c.relname = ANY ($1)
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY ($1)
 	AND NOT (c.relname LIKE 'audit\_%' AND privilege IN ('UPDATE', 'DELETE')) AND NOT has_table_privilege(c.oid, privilege) ORDER BY 1 LIMIT 1`
 
 func (p *postgresDB) close() error { return errors.Join(p.db.Close(), p.heartbeats.Close()) }

@@ -75,7 +75,7 @@ func (tx *Tx) chainColumns(ctx context.Context) ([]string, error) {
 	query := "SELECT m.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.name = 'chain_key' ORDER BY m.name"
 	if tx.OnPostgres() {
 		query = `SELECT c.relname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
-			WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = current_schema()::regnamespace AND a.attname = 'chain_key' ORDER BY c.relname`
+			WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND a.attname = 'chain_key' ORDER BY c.relname`
 	}
 	return QueryAll(ctx, tx, ScanID, query)
 }

@@ -40,6 +40,10 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 	if err != nil {
 		return after, false, err
 	}
+	through, _, err := seqsAt(ctx, tx, before, true)
+	if err != nil {
+		return after, false, err
+	}
 	type candidate struct {
 		seq, createdAt, pending int64
 		merchantID              string
@@ -48,30 +52,16 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 		err = row.Scan(&c.seq, &c.createdAt, &c.merchantID, db.Int(&c.pending))
 		return c, err
 	}, `SELECT seq, created_at, merchant_id, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
-		FROM events WHERE seq > $1 ORDER BY seq LIMIT $2`, after, limit)
-	if err != nil {
+		FROM events WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`, after, through, limit)
+	if err != nil || len(events) == 0 {
 		return after, false, err
 	}
-	done = after
 	var old []int64
 	highest := make(map[string]int64) // removed number, by merchant, and of all
 	for _, e := range events {
-		if e.createdAt >= before.Unix() || e.seq == newest {
-			continue
-		}
-		done = e.seq
-		if e.pending == 0 {
+		if e.createdAt < before.Unix() && e.seq != newest && e.pending == 0 {
 			old = append(old, e.seq)
 			highest[e.merchantID], highest[""] = e.seq, e.seq
-		}
-	}
-	if more = len(events) == limit; more && done < events[limit-1].seq {
-		last := events[limit-1].seq
-		if more, err = olderFollow(ctx, tx, before, last, newest, int64(limit)); err != nil {
-			return after, false, err
-		}
-		if more {
-			done = last
 		}
 	}
 	if slices.Contains(tables, "events") {
@@ -84,20 +74,5 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 			return after, false, err
 		}
 	}
-	return done, more, nil
-}
-
-// olderFollow reports whether events that were created before a time follow the event with number
-// last, which is younger. Events are numbered in the order of their commits, so that happens only if a
-// clock was wrong: then the date of one event must not keep all events after it. It examines an event
-// at distances that double, and so finds old events at the latest when there are as many of them as
-// younger ones before them.
-func olderFollow(ctx context.Context, tx *db.Tx, before time.Time, last, newest, distance int64) (bool, error) {
-	for ; last+distance < newest; distance *= 2 {
-		created, err := db.QueryAll(ctx, tx, db.ScanTime, "SELECT created_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1", last+distance)
-		if err != nil || len(created) > 0 && created[0].Before(before) {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	return events[len(events)-1].seq, len(events) == limit, nil
 }

@@ -30,9 +30,6 @@ const (
 type CleanedLog interface {
 	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
-	// MaintainPartitions makes partitions for new attempts and drops partitions of events before a time. It returns the
-	// time before which CleanAttempts deletes the rest.
-	MaintainPartitions(ctx context.Context, now, before time.Time) (rowsBefore time.Time, err error)
 	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
 	// ReturnSpace returns up to limit pages to the disk, and reports whether there may be more.
 	ReturnSpace(ctx context.Context, limit int) (more bool, err error)
@@ -86,11 +83,7 @@ func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
 	if err := c.batches(ctx, c.conf.Log.CleanEvents, now.Add(-c.conf.KeepEvents), &events); err != nil {
 		return err
 	}
-	before, err := c.partitions(ctx, now)
-	if err != nil {
-		return err
-	}
-	if err := c.batches(ctx, c.conf.Log.CleanAttempts, before, attempts); err != nil {
+	if err := c.batches(ctx, c.conf.Log.CleanAttempts, now.Add(-c.conf.KeepAttempts), attempts); err != nil {
 		return err
 	}
 	if err := c.dropSecrets(ctx, now); err != nil {
@@ -99,7 +92,7 @@ func (c *Cleaner) round(ctx context.Context, attempts *int64) error {
 	return c.batches(ctx, func(ctx context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
 		more, err := c.conf.Log.ReturnSpace(ctx, limit)
 		return after, more, err
-	}, before, new(int64))
+	}, now, new(int64))
 }
 
 func (c *Cleaner) dropSecrets(ctx context.Context, now time.Time) error {
@@ -107,15 +100,6 @@ func (c *Cleaner) dropSecrets(ctx context.Context, now time.Time) error {
 	defer cancel()
 	_, err := c.conf.Log.DropRetiredSecrets(ctx, now)
 	return err
-}
-
-// partitions maintains the partitions of attempts.
-func (c *Cleaner) partitions(ctx context.Context, now time.Time) (rowsBefore time.Time, err error) {
-	task := c.conf.Watchdog.Begin("attempts: partitions")
-	defer task.End()
-	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
-	defer cancel()
-	return c.conf.Log.MaintainPartitions(ctx, now, now.Add(-c.conf.KeepAttempts))
 }
 
 type cleanFunc func(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)

@@ -18,32 +18,23 @@ const timePoints = 64
 // above the first bound and, unless it is 0, not above the second.
 func seqsCreated(ctx context.Context, q db.Querier, created db.Span) (after, through int64, err error) {
 	if !created.From.IsZero() {
-		if after, _, err = firstSeqs(ctx, q, created.From.Add(-clockSkew)); err != nil {
+		if after, _, err = seqsAt(ctx, q, created.From.Add(-clockSkew), false); err != nil {
 			return 0, 0, err
 		}
 	}
 	if created.To.IsZero() {
 		return after, 0, nil
 	}
-	_, behind, err := lastSeqs(ctx, q, created.To.Add(clockSkew))
+	_, behind, err := seqsAt(ctx, q, created.To.Add(clockSkew), true)
 	if behind != 0 {
 		through = max(1, behind-1) // 0 would be no bound
 	}
 	return after, through, err
 }
 
-// firstSeqs returns the numbers of two successive events: the first was created before a time, the
-// second was not. They are 0 if there are no such events. No earlier event among those it looks at was
-// created later, as an event with a wrong date may be.
-func firstSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
-	return seqsAt(ctx, q, at, false)
-}
-
-// lastSeqs is like firstSeqs, but returns the last such events.
-func lastSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
-	return seqsAt(ctx, q, at, true)
-}
-
+// seqsAt returns the numbers of two successive events: the first was created before a time, the second was not. They are
+// 0 if there are no such events. It returns the first such events, or the last ones: no earlier, or later, event among
+// those it looks at was created on the other side, as an event with a wrong date may be.
 func seqsAt(ctx context.Context, q db.Querier, at time.Time, last bool) (before, from int64, err error) {
 	newest, err := NewReader(q).LastSeq(ctx)
 	if err != nil {

@@ -1682,10 +1682,7 @@ CREATE TABLE attempts (
     handshake_ms BIGINT NOT NULL DEFAULT 0 CHECK (handshake_ms >= 0), -- the TLS handshake
     answer_ms    BIGINT NOT NULL DEFAULT 0 CHECK (answer_ms >= 0),    -- waiting for the answer's first byte
     PRIMARY KEY (seq, number)
-) PARTITION BY RANGE (seq);
--- MaintainPartitions makes and drops partitions. The first one is for the first million events.
-CREATE TABLE attempts_0 PARTITION OF attempts FOR VALUES FROM (MINVALUE) TO (1000001);
-CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
+);
 
 -- The processes that make attempts. If there is only one, it knows without this table which attempts are in progress.
 CREATE TABLE deliverers (

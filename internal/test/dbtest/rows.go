@@ -92,7 +92,7 @@ func Find(tb testing.TB, conn *DB, text string) []string {
 	}
 	listed := "SELECT name FROM sqlite_master WHERE type = 'table'"
 	if fmt.Sprintf("%T", conn.Driver()) == "*stdlib.Driver" {
-		listed = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace"
+		listed = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
 	}
 	var found []string
 	for _, table := range rows(tb, conn, name, listed) {

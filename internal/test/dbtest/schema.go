@@ -9,8 +9,8 @@ import (
 )
 
 // Schema returns what makes up the schema of a database, one part a line: tables, columns, defaults, constraints,
-// indexes, triggers, functions and storage parameters. It leaves out the order of columns, the names of constraints
-// and partitions, since an upgraded database may have others than a new one, and goose's own table.
+// indexes, triggers, functions and storage parameters. It leaves out the order of columns, the names of constraints,
+// since an upgraded database may have others than a new one, and goose's own table.
 func Schema(tb testing.TB, url string) []string {
 	tb.Helper()
 	conn := SQL(tb, url)
@@ -29,7 +29,7 @@ func Schema(tb testing.TB, url string) []string {
 const postgresParts = `
 WITH tables AS (
 	SELECT oid, relname, relkind, reloptions FROM pg_class WHERE relnamespace = current_schema()::regnamespace
-	AND relkind IN ('r', 'p', 'v', 'm', 'S') AND NOT relispartition AND relname NOT LIKE 'goose\_%'
+	AND relkind IN ('r', 'p', 'v', 'm', 'S') AND relname NOT LIKE 'goose\_%'
 )
 SELECT format('relation %s kind %s options %s partitioned by %s', relname, relkind,
 	(SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(reloptions) AS option), pg_get_partkeydef(oid)) FROM tables
