@@ -2223,7 +2223,7 @@ type Mail struct {
 	Language MailLanguage `json:"language"`
 
 	// State `waiting`: it is not due, or is tried again. `sent`: the mail server took it. `failed`: the server refused it,
-	// or did not take it for a day. `canceled`: it is not needed any more, or a limit held it back for a day.
+	// or did not take it for a day, or the receiver's returned it later. `canceled`: it is not needed any more, or a limit held it back for a day.
 	// `stopped`: the recipient wants no mails.
 	State MailState `json:"state"`
 
@@ -2239,7 +2239,10 @@ type Mail struct {
 	// By Who sent the invoice.
 	By string `json:"by,omitempty"`
 
-	// Error Why the last attempt failed, as the mail server answered.
+	// BouncedAt Unix seconds.
+	BouncedAt Time `json:"bouncedAt,omitempty"`
+
+	// Error Why the last attempt failed or the mail was returned, in the words of the server.
 	Error string `json:"error,omitempty"`
 }
 
@@ -2247,7 +2250,7 @@ type Mail struct {
 type MailKind string
 
 // MailState `waiting`: it is not due, or is tried again. `sent`: the mail server took it. `failed`: the server refused it,
-// or did not take it for a day. `canceled`: it is not needed any more, or a limit held it back for a day.
+// or did not take it for a day, or the receiver's returned it later. `canceled`: it is not needed any more, or a limit held it back for a day.
 // `stopped`: the recipient wants no mails.
 type MailState string
 
@@ -2257,6 +2260,20 @@ type MailLanguage = string
 // MailList defines model for MailList.
 type MailList struct {
 	Mails []Mail `json:"mails"`
+}
+
+// MailReport defines model for MailReport.
+type MailReport struct {
+	InvoiceID InvoiceID `json:"invoiceId"`
+
+	// Number Of the mail, within the invoice.
+	Number int `json:"number"`
+
+	// Bounced Whether the message says that the mail could not be delivered.
+	Bounced bool `json:"bounced"`
+
+	// Error Why it was not, in the words of the server.
+	Error string `json:"error,omitempty"`
 }
 
 // Merchant defines model for Merchant.
@@ -3567,7 +3584,7 @@ type TimelineEntry struct {
 	// hand or by a claim; `decision.accepted`, `decision.dismissed` and `decision.undone`, of people about the invoice; `commitment.open`
 	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
 	// `delivery.attempt`; `mail.invoice`, `mail.reminder` and `mail.receipt`, when the mail server took it, and
-	// `mail.failed`, with `error`. More may be added.
+	// `mail.failed` and `mail.bounced`, with `error`. More may be added.
 	Kind string `json:"kind"`
 
 	// Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
@@ -3609,7 +3626,7 @@ type TimelineEntry struct {
 	// StatusCode Status of the receiver's response. Absent without one.
 	StatusCode int `json:"statusCode,omitempty"`
 
-	// Error Why an attempt was not a success; of a mail, what the mail server answered.
+	// Error Why an attempt was not a success; of a mail, what the server answered.
 	Error string `json:"error,omitempty"`
 }
 

@@ -377,6 +377,7 @@ func TestOperatorRequests(t *testing.T) {
 		answer := map[string]string{
 			"/api/operator/status": string(status), "/api/operator/merchants": `{"merchants":[{"id":"acme"}]}`, "/api/operator/audit/verify": `{"head":"7:ab"}`,
 			"/api/operator/chains/base/rescan": `{"chainKey":"base","from":5,"to":9}`, "/api/operator/chains/base/resume": `{"chainKey":"base","halted":"why"}`,
+			"/api/operator/mails/report": `{"invoiceId":"inv_1","number":1,"bounced":true}`,
 		}[r.URL.Path]
 		if _, err := io.WriteString(w, answer); err != nil {
 			t.Error(err)
@@ -387,10 +388,11 @@ func TestOperatorRequests(t *testing.T) {
 	rescan, err2 := c.RescanChain(ctx, "base", 5)
 	resume, err3 := c.ResumeChain(ctx, "base")
 	verified, err4 := c.VerifyAudit(ctx, "7:ab")
-	for _, err := range []error{err1, err2, err3, err4} {
+	report, err5 := c.ReportMail(ctx, []byte("Subject: x"))
+	for _, err := range []error{err1, err2, err3, err4, err5} {
 		expect.NoError(t, err)
 	}
-	if shown.Version != "v1" || rescan.To != 9 || resume.Halted != "why" || verified.Head != "7:ab" {
+	if !report.Bounced || shown.Version != "v1" || rescan.To != 9 || resume.Halted != "why" || verified.Head != "7:ab" {
 		t.Errorf("answered %+v, %+v, %+v, %+v", shown, rescan, resume, verified)
 	}
 	for m, err := range c.MerchantOverviews(ctx, 2) {
@@ -400,7 +402,7 @@ func TestOperatorRequests(t *testing.T) {
 	}
 	want := []string{
 		"GET /api/operator/status ", `POST /api/operator/chains/base/rescan {"from":5}`, "POST /api/operator/chains/base/resume ",
-		`POST /api/operator/audit/verify {"head":"7:ab"}`, "GET /api/operator/merchants?limit=2 ",
+		`POST /api/operator/audit/verify {"head":"7:ab"}`, "POST /api/operator/mails/report Subject: x", "GET /api/operator/merchants?limit=2 ",
 	}
 	if got := strings.Join(sent, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("sent\n%s\nwant\n%s", got, strings.Join(want, "\n"))

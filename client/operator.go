@@ -45,3 +45,12 @@ func (c *Client) VerifyAudit(ctx context.Context, head string) (apitypes.AuditVe
 	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/operator/audit/verify"), repeatable: true}, apitypes.VerifyAuditRequest{Head: head}, &answer)
 	return answer, err
 }
+
+// ReportMail reports a mail that came back. The message is the delivery status notification (RFC 3464) that its sender got.
+func (c *Client) ReportMail(ctx context.Context, message []byte) (apitypes.MailReport, error) {
+	var answer apitypes.MailReport
+	err := c.call(ctx, request{
+		method: http.MethodPost, url: c.path("api/operator/mails/report"), repeatable: true, header: http.Header{"Content-Type": {"message/rfc822"}}, body: message,
+	}, &answer)
+	return answer, err
+}

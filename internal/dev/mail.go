@@ -14,7 +14,7 @@ type mailLog struct{ logger *slog.Logger }
 var firstLink = regexp.MustCompile(`https?://\S+`)
 
 // Send implements mailer.Sender.
-func (l mailLog) Send(ctx context.Context, _, recipient string, m mailer.Message) error {
-	l.logger.WarnContext(ctx, "mail, which dev does not send", "to", recipient, "subject", m.Subject, "link", firstLink.FindString(m.Text), "stop", m.StopURL)
+func (l mailLog) Send(ctx context.Context, id, recipient string, m mailer.Message) error {
+	l.logger.WarnContext(ctx, "mail, which dev does not send", "id", id, "to", recipient, "subject", m.Subject, "link", firstLink.FindString(m.Text), "stop", m.StopURL)
 	return nil
 }

@@ -30,14 +30,15 @@ func validAddress(text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// withoutAddress returns an error without the mail address that a server repeats in it, in any case, and without all
-// others, such as those to which it forwards.
-func withoutAddress(err error, address string) error {
-	repeated := regexp.MustCompile("(?i)" + regexp.QuoteMeta(address) + `|[^\s<>]+@[^\s<>]+`)
-	if !repeated.MatchString(err.Error()) {
+// addresses matches mail addresses that a server repeats, and others, such as those to which it forwards.
+var addresses = regexp.MustCompile(`[^\s<>]+@[^\s<>]+`)
+
+// withoutAddresses returns an error without the mail addresses in it.
+func withoutAddresses(err error) error {
+	if !addresses.MatchString(err.Error()) {
 		return err
 	}
-	text := repeated.ReplaceAllLiteralString(err.Error(), "…")
+	text := addresses.ReplaceAllLiteralString(err.Error(), "…")
 	if answer := (*AnswerError)(nil); errors.As(err, &answer) {
 		return &AnswerError{text, answer.Recipient}
 	}
@@ -53,12 +54,12 @@ func mailboxOf(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// reason returns why an attempt failed, as the merchant may see it: what the server answered, without the address.
-func reason(err error, address string) string {
+// reason returns why an attempt failed, as the merchant may see it: what the server answered, without addresses.
+func reason(err error) string {
 	answer := (*AnswerError)(nil)
 	if !errors.As(err, &answer) {
 		return "it could not be handed to the mail server"
 	}
-	text := []rune(oneLine(strings.ToValidUTF8(withoutAddress(answer, address).Error(), "?")))
+	text := []rune(oneLine(strings.ToValidUTF8(withoutAddresses(answer).Error(), "?")))
 	return string(text[:min(len(text), maxError)])
 }

@@ -27,7 +27,8 @@ func EraseOfInvoices(ctx context.Context, tx *db.Tx, invoiceIDs []string) error 
 	return tx.Send(ctx, nil, erase+"invoice_id IN "+db.ParameterList(0, len(invoiceIDs)), db.ToAny(invoiceIDs)...)
 }
 
-const erase = "UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END WHERE "
+// erase ends mails. A receipt that is returned later is not known any more.
+const erase = "UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, token = CASE kind WHEN 'receipt' THEN NULL ELSE token END, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END WHERE "
 
 // canceled sets the columns of a mail that is not needed any more. A receipt has no address then.
 const canceled = "state = 'canceled', due_at = NULL, error = NULL, recipient = CASE kind WHEN 'receipt' THEN NULL ELSE recipient END"
@@ -35,5 +36,13 @@ const canceled = "state = 'canceled', due_at = NULL, error = NULL, recipient = C
 // cancelOthers cancels waiting mails of an invoice to other mailboxes, because it goes to a new address now.
 func cancelOthers(ctx context.Context, tx *db.Tx, m Mail) error {
 	_, err := tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE invoice_id = $1 AND mailbox <> $2 AND state = 'waiting'", m.InvoiceID, m.Mailbox)
+	return err
+}
+
+// cancelReminders cancels what waits of the reminders that a failed mail belongs to: those of its invoice or, if the
+// mailbox takes no mails, all of the merchant to the mailbox.
+func cancelReminders(ctx context.Context, tx *db.Tx, m Mail) error {
+	_, err := tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE mailbox = $1 AND merchant_id = $2 AND kind = 'reminder' AND state = 'waiting' AND (invoice_id = $3 OR $4)",
+		m.Mailbox, m.MerchantID, m.InvoiceID, noMailbox.MatchString(m.Error))
 	return err
 }

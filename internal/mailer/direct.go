@@ -47,9 +47,9 @@ func (d *Direct) Send(ctx context.Context, recipient string, m Message) error {
 	err := d.sender.Send(ctx, rand.Text(), recipient, m)
 	switch refused := (*RefusedError)(nil); {
 	case errors.As(err, &refused):
-		return &RefusedError{withoutAddress(refused.Err, recipient)}
+		return &RefusedError{withoutAddresses(refused.Err)}
 	case err != nil:
-		return fmt.Errorf("send a mail: %w", withoutAddress(err, recipient))
+		return fmt.Errorf("send a mail: %w", withoutAddresses(err))
 	}
 	return nil
 }

@@ -116,6 +116,7 @@ type Store interface {
 	DropReminders(ctx context.Context, invoiceID string, now time.Time) error
 	MailByToken(ctx context.Context, token string) (m Mail, stopped bool, err error)
 	StopMails(ctx context.Context, token string, stop bool, now time.Time) error
+	BounceMail(ctx context.Context, b Bounce, now time.Time) error
 }
 
 // Message is a mail's content.
@@ -182,7 +183,8 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 		return ErrTooMany
 	}
 	now := m.conf.Now()
-	err := m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
+	mail := Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, Token: m.conf.Token(), CreatedAt: now, SendAt: now}
+	err := m.queue(ctx, mail, nil)
 	if err != nil {
 		m.receipts.Return(mailbox)
 	}
@@ -230,11 +232,11 @@ func (m *Mailer) attempt(ctx context.Context, mail Mail, until time.Time) {
 	case errors.Is(err, ErrLater), errors.Is(err, ErrTooMany):
 		logger.DebugContext(ctx, "mail postponed")
 	case errors.As(err, &refused), over:
-		logger.ErrorContext(ctx, "mail failed, given up", "err", withoutAddress(err, mail.Recipient))
-		mail.State, mail.EndedAt, mail.Error = Failed, now, reason(err, mail.Recipient)
+		logger.ErrorContext(ctx, "mail failed, given up", "err", withoutAddresses(err))
+		mail.State, mail.EndedAt, mail.Error = Failed, now, reason(err)
 	default:
-		logger.WarnContext(ctx, "mail failed, will retry", "err", withoutAddress(err, mail.Recipient))
-		mail.Error = reason(err, mail.Recipient)
+		logger.WarnContext(ctx, "mail failed, will retry", "err", withoutAddresses(err))
+		mail.Error = reason(err)
 	}
 	if err := m.record(ctx, until, func(ctx context.Context) error {
 		if mail.State == Waiting {
@@ -259,8 +261,7 @@ func (m *Mailer) send(ctx context.Context, mail Mail) error {
 	if err != nil {
 		return fmt.Errorf("compose the mail: %w", err)
 	}
-	// After a restored backup another mail may get the number, which mailbox providers must not drop as the same one.
-	return m.conf.Sender.Send(ctx, fmt.Sprintf("%s.%d.%d", mail.InvoiceID, mail.Number, mail.CreatedAt.Unix()), mail.Recipient, message)
+	return m.conf.Sender.Send(ctx, mail.id(), mail.Recipient, message)
 }
 
 // pauseAfter returns the pause after an attempt.

@@ -158,7 +158,7 @@ func TestRetries(t *testing.T) {
 					Store: q, Compose: compose, Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 					Sender: senderFunc(func(ctx context.Context, id, recipient string, _ mailer.Message) error {
 						attempts++
-						if id != fmt.Sprintf("inv_1.1.%d", q.start.Unix()) || recipient != payer {
+						if id != mailer.IDOf(mailer.Mail{InvoiceID: "inv_1", Number: 1, Token: token()}) || recipient != payer {
 							t.Errorf("mail %s to %s", id, recipient)
 						}
 						err := c.send(attempts)

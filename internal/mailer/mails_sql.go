@@ -20,7 +20,7 @@ type Mail struct {
 	Language   string
 	Recipient  string // empty once it is deleted
 	Mailbox    string // hash of the address; empty of a receipt
-	Token      string // of the page on which the recipient stops mails; empty of a receipt
+	Token      string // secret, for its id and the page on which the recipient stops mails; empty of an erased receipt
 	State      State
 	Attempts   int // that began
 	SentBy     string
@@ -28,7 +28,8 @@ type Mail struct {
 	SendAt     time.Time
 	Due        time.Time // of the first attempt, by the schedule's clock, when it is queued; zero of a reminder: SendAt
 	EndedAt    time.Time // when it was sent or failed
-	Error      string    // why the last attempt failed
+	BouncedAt  time.Time // when a server returned it
+	Error      string    // why the last attempt failed, or it was returned
 }
 
 // mailTable has all columns but due_at: SendAt for the first attempt of a reminder, else a time of the schedule's clock.
@@ -49,6 +50,7 @@ var mailTable = db.NewTable("mails", func(m *Mail) []db.Column {
 		db.Col("created_at", db.Seconds(&m.CreatedAt)),
 		db.Col("send_at", db.Seconds(&m.SendAt)),
 		db.Col("ended_at", db.Null(db.Seconds(&m.EndedAt))),
+		db.Col("bounced_at", db.Null(db.Seconds(&m.BouncedAt))),
 		db.Col("error", db.Null(db.Text(&m.Error))),
 	}
 })
@@ -209,7 +211,7 @@ func (q Reader) InvoiceMails(ctx context.Context, invoiceID string) ([]Mail, err
 // MailByToken returns a mail with a token, and whether the recipient has stopped the merchant's mails. It returns
 // ErrNotFound without one.
 func (q Reader) MailByToken(ctx context.Context, token string) (m Mail, stopped bool, err error) {
-	if m, err = db.QueryRow(ctx, q, mailTable.Scan, mailTable.Select()+" WHERE token = $1 ORDER BY number LIMIT 1", token); err != nil {
+	if m, err = db.QueryRow(ctx, q, mailTable.Scan, mailTable.Select()+" WHERE token = $1 AND kind <> 'receipt' ORDER BY number LIMIT 1", token); err != nil {
 		return m, false, err
 	}
 	stopped, err = isStopped(ctx, q, m)
@@ -252,13 +254,13 @@ func (q Reader) CountWaiting(ctx context.Context, invoiceID string, limit int) (
 
 // EndMail records the State, EndedAt and Error of a leased mail that was sent or given up. It deletes the address of a
 // receipt. If an invoice was not sent, or a reminder failed, it cancels the reminders. It returns ErrConflict if the mail
-// was leased again or stopped.
+// was leased again, stopped or returned.
 func (s Tables) EndMail(ctx context.Context, m Mail) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		err := updateMail(ctx, tx, m, `due_at = NULL, recipient = CASE WHEN kind = 'receipt' THEN NULL ELSE recipient END,
 			state = $4, ended_at = $5, error = $6`, string(m.State), db.OrNull(m.EndedAt), db.OrNull(m.Error))
 		if err == nil && (m.Kind == Invoice && m.State == Canceled || m.Kind != Receipt && m.State == Failed) {
-			_, err = tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE invoice_id = $1 AND mailbox = $2 AND kind = 'reminder' AND state = 'waiting'", m.InvoiceID, m.Mailbox)
+			err = cancelReminders(ctx, tx, m)
 		}
 		return err
 	})

@@ -99,8 +99,11 @@ const permanentCode = 500
 // suspended, over its quota, or may not use the sender's address. So are temporary failures without such a code but 450.
 var aboutAccount = regexp.MustCompile(`^([45]\d\d [45]\.([03789]\.|4\.([02-9]|1\d)|5\.[1-9]|1\.[78]\b)|4(2\d|5[1-9])( [^4]|$))`)
 
-// aboutMailbox matches failures with an enhanced code about the recipient.
-var aboutMailbox = regexp.MustCompile(`^\d{3} [45]\.[12]\.`)
+// aboutMailbox matches failures with an enhanced code about the recipient, and noMailbox those that are permanent.
+var (
+	aboutMailbox = regexp.MustCompile(`^\d{3} [45]\.[12]\.`)
+	noMailbox    = regexp.MustCompile(`^(\d{3}[ -])?5\.[12]\.`)
+)
 
 // message returns a mail with the parts text and HTML. The Message-ID is the same for
 // each attempt.
@@ -114,6 +117,7 @@ func (s *SMTP) message(id, recipient string, m Message) (*gomail.Msg, error) {
 	}
 	message.Subject(oneLine(m.Subject))
 	message.SetMessageIDWithValue(id + "@" + s.domain())
+	message.SetGenHeader("X-Quittance-Mail", id) // because some servers replace the Message-ID
 	message.SetDateWithValue(s.Now())
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	if m.ReplyTo != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/dashboard"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -126,7 +127,7 @@ func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	const tooLarge = "http: request body too large"
 	l := newLimited(Config{})
-	routes := map[string]int{"POST /api/invoices": api.MaxBody, "PUT /api/merchants/{id}/logo": access.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes}
+	routes := map[string]int{"POST /api/invoices": api.MaxBody, "PUT /api/merchants/{id}/logo": access.MaxLogoBytes, "POST /api/operator/mails/report": mailer.MaxReport, "POST /dashboard/settings/logo": dashboard.LogoFormBytes}
 	for pattern, limit := range routes {
 		route := routeAt(t, pattern)
 		h := l.capped(route, l.writeError)

@@ -104,11 +104,11 @@ func limitRows() []string {
 			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, ledger.MaxReportedTransactions),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client network %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
-		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d of one client network at a merchant in an hour or in their lifetime if longer; a form of %d KiB",
+		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour of one client network at a merchant; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
-		row("authorizations | %d a minute of one invoice %d of one client network %d of an IPv6 /48 %d in all; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
+		row("authorizations | %d a minute of one invoice %d of one client network %d of an IPv6 /48; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all of which a merchant has its share where those refused without having been sent count for the payer alone (`chains[].gasless`)",
-			api.AuthorizationsOfInvoice, api.AuthorizationsOfClient, api.AuthorizationsOfClient*limits.SiteWeight, api.AllAuthorizations, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
+			api.AuthorizationsOfInvoice, api.AuthorizationsOfClient, api.AuthorizationsOfClient*limits.SiteWeight, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
 			chain.MaxAuthorizationGas, chain.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
 		row("calls of a chain's nodes for requests | %d a second %d at once (`chains[].requestCallsPerSecond`); %d a second %d at once for one merchant; %d in flight of which a merchant has its share",
 			chain.DefaultRequestCalls, chain.DefaultRequestCalls*seconds(chain.RequestWindow), chain.RequestCallsOfOwner(chain.DefaultRequestCalls),
@@ -128,7 +128,7 @@ func limitRows() []string {
 		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
 		row("streams of open checkout pages | %d of one invoice %d of one client network %d in all and three quarters of the door's connections with shares; a write %d s; %d s until another try",
 			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(webpage.WriteTimeout), seconds(checkout.RetryStreams)),
-		row("size of a request | body %d KiB of a logo %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, access.MaxLogoBytes>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
+		row("size of a request | body %d KiB of a logo or a returned mail %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, same(access.MaxLogoBytes, mailer.MaxReport)>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
 		row("time of a body | %d s; after %d s it must be as fast as %d KiB a second", seconds(bodyTimeout), seconds(bodyGrace), minBodyRate>>10),
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),

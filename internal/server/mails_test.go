@@ -76,8 +76,33 @@ func (p postOffice) next(t *testing.T) (subject, body string, m *mail.Message) {
 	return subject, string(text), m
 }
 
+// bounceOf returns what Postfix sends to the sender of a mail.
+func bounceOf(action, id string) string {
+	return strings.ReplaceAll(`From: MAILER-DAEMON@mx.example (Mail Delivery System)
+Content-Type: multipart/report; report-type=delivery-status; boundary="4RgKqW5bVgz1T4.1796033564/mx.example"
+
+--4RgKqW5bVgz1T4.1796033564/mx.example
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example
+
+Final-Recipient: rfc822; gone@example.com
+Action: `+action+`
+Status: 5.1.1
+Diagnostic-Code: smtp; 550 5.1.1 <gone@example.com>: User unknown
+    in virtual mailbox table
+
+--4RgKqW5bVgz1T4.1796033564/mx.example
+Content-Type: text/rfc822-headers
+
+Message-ID: `+id+`
+
+--4RgKqW5bVgz1T4.1796033564/mx.example--
+`, "\n", "\r\n")
+}
+
 // TestMails sends invoices through a service and an SMTP server of another author: the invoice, a reminder, one that a
-// payer stops, and one to a mailbox that does not exist.
+// payer stops, one to a mailbox that does not exist, and one that comes back.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	office := make(postOffice, 10)
@@ -124,13 +149,37 @@ func TestMails(t *testing.T) {
 	awaitBody(t, base+"/api/invoices/"+first+"/mails", `"state":"sent"`)
 	awaitBody(t, base+"/api/invoices/"+first+"/timeline", `"kind":"mail.invoice"`)
 	awaitBody(t, base+"/api/invoices/"+first, `"email":"maria@example.com"`) // it is the customer's now
+	returned := create()
+	send(returned, `{"email":"gone@example.com","reminderHours":[2]}`, http.StatusNoContent)
+	_, _, m = office.next(t)
+	awaitBody(t, base+"/api/invoices/"+returned+"/mails", `"state":"sent"`)
+	report := func(message string, status int, says string) {
+		t.Helper()
+		if a := ask(t, http.MethodPost, base+"/api/operator/mails/report", message); a.status != status || !strings.Contains(a.body, says) {
+			t.Errorf("the report is answered %d %s, want %d %s", a.status, a.body, status, says)
+		}
+	}
+	report("Subject: I am away\r\n\r\nUntil Monday.", http.StatusBadRequest, "message/delivery-status")
+	report(bounceOf("failed", strings.Replace(m.Header.Get("Message-ID"), ".1.", ".2.", 1)), http.StatusNotFound, "not_found")
+	report(bounceOf("delayed", m.Header.Get("Message-ID")), http.StatusOK, `"bounced":false`)
+	report(strings.Repeat("x", mailer.MaxReport+1), http.StatusRequestEntityTooLarge, "body_too_large")
+	for range 2 {
+		report(bounceOf("failed", m.Header.Get("X-Quittance-Mail")), http.StatusOK, `"bounced":true,"error":"550 5.1.1 `)
+		for path, shows := range map[string]string{"/mails": `"state":"canceled"`, "/timeline": `"kind":"mail.invoice"`} {
+			for _, text := range []string{shows, `550 5.1.1 <…>: User unknown`, map[string]string{"/mails": `"bouncedAt":`, "/timeline": `"kind":"mail.bounced"`}[path]} {
+				if a := ask(t, http.MethodGet, base+"/api/invoices/"+returned+path, ""); !strings.Contains(a.body, text) {
+					t.Errorf("%s lacks %s: %s", path, text, a.body)
+				}
+			}
+		}
+	}
 
 	lost := create()
 	send(lost, `{"email":"nobody@example.com"}`, http.StatusNoContent)
 	awaitBody(t, base+"/api/invoices/"+lost+"/mails", `"state":"failed"`)
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `"kind":"mail.failed"`)
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `550 5.1.1 `)
-	metricsOf(t, base, `quittance_mails_total{result="sent"} 1`, `quittance_mails_total{result="recipient"} 1`, `quittance_mails_total{result="refused"} 0`, `quittance_mails_total{result="failed"} 0`)
+	metricsOf(t, base, `quittance_mails_total{result="sent"} 2`, `quittance_mails_total{result="recipient"} 1`, `quittance_mails_total{result="refused"} 0`, `quittance_mails_total{result="failed"} 0`)
 
 	due := func(hours int, id string) (at int64) { // makes a reminder due, and another mail wakes the mailer
 		t.Helper()

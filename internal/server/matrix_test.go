@@ -73,6 +73,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/audit":                                             {status: 200},
 	"GET /api/approvals":                                         {status: 200}, "GET /api/approvals/{id}": {status: 200},
 	"GET /api/operator/status": {status: 403}, "GET /api/operator/merchants": {status: 403}, // only for the operator
+	"POST /api/operator/mails/report": {body: "x", status: 403},
 	"POST /api/operator/audit/verify": {body: `{}`, status: 403}, "POST /api/operator/chains/{chainKey}/rescan": {body: `{"from":0}`, status: 403}, "POST /api/operator/chains/{chainKey}/resume": {status: 403},
 	"GET /api/requests":          {status: 200},
 	"POST /api/keys":             {body: `{"name":"x","scopes":["{scope}"]{merchant}}`, status: 201},

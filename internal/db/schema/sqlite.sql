@@ -514,7 +514,8 @@ CREATE TABLE mails (
     recipient   TEXT CHECK (length(recipient) BETWEEN 3 AND 254),
     -- hash of the address, by which mails to it are counted; null of a receipt
     mailbox     TEXT CHECK (length(mailbox) = 64),
-    -- secret of the page on which the recipient stops mails; null of a receipt
+    -- secret of the mail, from which its Message-ID and the page on which the recipient stops mails are known; null of an
+    -- erased receipt
     token       TEXT CHECK (length(token) BETWEEN 20 AND 64),
     -- canceled: it was not needed any more; stopped: the recipient wants none
     state       TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'failed', 'canceled', 'stopped')),
@@ -531,12 +532,15 @@ CREATE TABLE mails (
     send_at     BIGINT NOT NULL,
     -- Unix seconds: when the server took it, or it was given up; null before, and otherwise
     ended_at    BIGINT,
-    -- why the last attempt failed; null without a failure
+    -- Unix seconds: when a server returned it, after the server to which it was sent took it; null if none did
+    bounced_at  BIGINT,
+    -- why the last attempt failed, or the mail was returned; null otherwise
     error       TEXT CHECK (length(error) BETWEEN 1 AND 500),
     PRIMARY KEY (invoice_id, number),
     CHECK ((kind = 'reminder') = (hours IS NOT NULL)),
     CHECK ((kind = 'receipt') = (mailbox IS NULL)),
-    CHECK ((kind = 'receipt') = (token IS NULL)),
+    CHECK (kind = 'receipt' OR token IS NOT NULL),
+    CHECK (bounced_at IS NULL OR state = 'failed'),
     CHECK ((state = 'waiting') = (due_at IS NOT NULL)),
     CHECK ((state IN ('sent', 'failed')) = (ended_at IS NOT NULL)),
     CHECK (recipient IS NOT NULL OR due_at IS NULL),

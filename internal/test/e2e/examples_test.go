@@ -121,6 +121,8 @@ func (e example) curl() string {
 	case body == "":
 	case json.Valid(e.request):
 		b.WriteString(" \\\n  -d '" + body + "'")
+	case strings.Contains(body, "delivery-status"):
+		b.WriteString(" \\\n  --data-binary @bounce.eml")
 	default:
 		b.WriteString(" \\\n  --data-binary @logo.png")
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ const (
 // story uses every operation as a merchant, in its own world.
 type story struct {
 	*world
+	child    *child
 	key      string // of the operator
 	receiver *receiver
 	till     *wallet            // the merchant's settlement account
@@ -44,7 +46,7 @@ type story struct {
 func newStory(tb testing.TB) *story {
 	tb.Helper()
 	s := &story{receiver: newReceiver(tb), examples: make(map[string]example)}
-	s.world, _ = startWorld(tb, "--block-time", quick)
+	s.world, s.child = startWorld(tb, "--block-time", quick)
 	s.till = s.newWallet("")
 	ether := units(tb, "1000000000000000000")
 	expect.Success(tb)(s.payer().send(within(tb, patience), s.till.address, ether, nil, nil))
@@ -234,6 +236,10 @@ func (s *story) drafts() {
 		s.Fatalf("the invoice is not sent: %v", err)
 	}
 	s.call("listInvoiceMails", http.MethodGet, path+"/mails", "")
+	id := regexp.MustCompile(`inv_\S+\.1\.[0-9a-f]{32}`).FindString(s.child.stderr.String())
+	s.call("reportMail", http.MethodPost, "/api/operator/mails/report", "Content-Type: multipart/report; boundary=b\r\n\r\n"+
+		"--b\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\nDiagnostic-Code: smtp; 550 5.1.1 <maria@example.com>: no such user\r\n\r\n"+
+		"--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <"+id+"@example.com>\r\n\r\n--b--\r\n", "Content-Type", "message/rfc822")
 	s.call("dropReminders", http.MethodDelete, path+"/mails", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
 	s.call("eraseCustomer", http.MethodPost, "/api/customers/erase", `{

@@ -58,6 +58,9 @@ func mailOf(m mailer.Mail, of invoice.Status) apitypes.Mail {
 	if !m.EndedAt.IsZero() {
 		out.EndedAt = invoice.UnixSeconds(m.EndedAt)
 	}
+	if !m.BouncedAt.IsZero() {
+		out.BouncedAt = invoice.UnixSeconds(m.BouncedAt)
+	}
 	return out
 }
 
@@ -162,4 +165,24 @@ func (a *API) dropReminders(w http.ResponseWriter, r *http.Request) error {
 		return errNoMailServer
 	}
 	return noContent(w, db.During("drop reminders", a.conf.Mails.DropReminders(r.Context(), id)))
+}
+
+// reportMail answers POST /api/operator/mails/report. The body is a mail.
+func (a *API) reportMail(w http.ResponseWriter, r *http.Request) error {
+	message, err := readBytes(w, r, "message", mailer.MaxReport)
+	if err != nil {
+		return err
+	}
+	if a.conf.Mails == nil {
+		return errNoMailServer
+	}
+	b, err := a.conf.Mails.TakeReport(r.Context(), message)
+	switch {
+	case errors.Is(err, mailer.ErrNoReport):
+		return invalidField("message", "%v", err)
+	case errors.Is(err, db.ErrNotFound):
+		return problemf(apitypes.CodeNotFound, "No mail has the id that the message repeats, or its customer was erased.")
+	}
+	answer := apitypes.MailReport{InvoiceID: b.InvoiceID, Number: b.Number, Bounced: b.Failed, Error: b.Reason}
+	return a.writeJSON(w, r, http.StatusOK, answer, db.During("record what became of a mail", err))
 }

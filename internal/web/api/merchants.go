@@ -172,7 +172,7 @@ func (a *API) getLogo(w http.ResponseWriter, r *http.Request) error {
 
 // putLogo answers PUT /api/merchants/{id}/logo. The body is the image.
 func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
-	image, err := readLogo(w, r)
+	image, err := readBytes(w, r, "logo", access.MaxLogoBytes)
 	if err != nil {
 		return err
 	}
@@ -180,23 +180,23 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 	return a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, db.During("set logo", err))
 }
 
-// readLogo reads a body of at most access.MaxLogoBytes.
-func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The image must be at most %d bytes.", access.MaxLogoBytes)
-	if r.ContentLength > access.MaxLogoBytes {
+// readBytes reads a body of at most a number of bytes, which errors call by a name.
+func readBytes(w http.ResponseWriter, r *http.Request, name string, most int64) ([]byte, error) {
+	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The %s must be at most %d bytes.", name, most)
+	if r.ContentLength > most {
 		w.Header().Set("Connection", "close") // so that net/http does not read the rest
 		return nil, tooLarge
 	}
-	image, err := io.ReadAll(http.MaxBytesReader(w, r.Body, access.MaxLogoBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	switch limit := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &limit):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, invalidField("logo", "%v", errSlowBody)
+		return nil, invalidField(name, "%v", errSlowBody)
 	case err != nil:
-		return nil, invalidField("logo", "%v", errBrokenBody)
+		return nil, invalidField(name, "%v", errBrokenBody)
 	}
-	return image, nil
+	return body, nil
 }
 
 // deleteLogo answers DELETE /api/merchants/{id}/logo.

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -43,6 +44,7 @@ func (a *API) operatorRoutes() []webpage.Route {
 		a.route("GET /api/operator/merchants", access.EventsRead, forOperator(a.listMerchantOverviews), webpage.Takes(ofPage)),
 		a.route("POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, forOperator(a.rescanChain)),
 		a.route("POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, forOperator(a.resumeChain)),
+		a.route("POST /api/operator/mails/report", access.InvoicesWrite, forOperator(a.reportMail), webpage.BodyUpTo(mailer.MaxReport, 0)),
 		a.route("POST /api/operator/audit/verify", access.EventsRead, forOperator(a.verifyAudit), webpage.Long),
 	}
 }

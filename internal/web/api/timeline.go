@@ -153,14 +153,17 @@ func (t *timeline) addDecisions(decisions []invoice.Decision) {
 	}
 }
 
-// addMails adds the mails that were sent or failed.
+// addMails adds the mails that were sent, failed or were returned.
 func (t *timeline) addMails(sent []mailer.Mail) {
 	for _, m := range sent {
-		kind := "mail." + string(m.Kind)
-		if m.State == mailer.Failed {
-			kind = "mail.failed"
+		entry := apitypes.TimelineEntry{Kind: "mail." + string(m.Kind), By: m.SentBy}
+		switch {
+		case !m.BouncedAt.IsZero():
+			t.add(m.BouncedAt, rankSeen, strconv.Itoa(m.Number), apitypes.TimelineEntry{Kind: "mail.bounced", Error: m.Error})
+		case m.State == mailer.Failed:
+			entry.Kind, entry.Error = "mail.failed", m.Error
 		}
-		t.add(m.EndedAt, rankSent, strconv.Itoa(m.Number), apitypes.TimelineEntry{Kind: kind, By: m.SentBy, Error: m.Error})
+		t.add(m.EndedAt, rankSent, strconv.Itoa(m.Number), entry)
 	}
 }
 

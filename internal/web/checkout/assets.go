@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -33,17 +34,37 @@ var assets = map[string]webpage.File{
 	"icon.svg":    newAsset("icon.svg", icon),
 }
 
-// newAsset returns the file with a name.
+// newAsset returns the file with a name, under a folder named by its hash.
 func newAsset(name string, body []byte) webpage.File {
-	return webpage.NewFile("/checkout/static", name, body)
+	file := webpage.NewFile("", name, body)
+	hash := strings.Split(file.Path, ".")[1]
+	file.Path = "/checkout/static/" + hash + "/" + name
+	return file
 }
 
-// asset answers with a file.
+// asset answers with a file. During an upgrade pages of the other release name it with another hash. They get
+// this release's file, which is then not cached.
 func (c *Checkout) asset(w http.ResponseWriter, r *http.Request) error {
-	if r.PathValue("file") == "embed.js" {
+	a, ok := assets[r.PathValue("file")]
+	if !ok {
+		return errNotFound
+	}
+	if a.Path == assets["embed.js"].Path {
 		shareScript(w)
 	}
-	return c.SendFile(w, r, assets)
+	cached := "no-cache"
+	if a.Path == r.URL.Path {
+		cached = webpage.Forever
+	}
+	c.sendAsset(w, r, a, cached)
+	return nil
+}
+
+// sendAsset answers with a file and a header Cache-Control.
+func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a webpage.File, cacheControl string) {
+	if err := a.Send(w, r, cacheControl); err != nil {
+		c.conf.Logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
+	}
 }
 
 // templates returns the templates of each language. They are parsed at first use: one language takes

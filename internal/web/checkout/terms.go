@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -31,7 +32,12 @@ func (c *Checkout) terms(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.WriteJSON(w, r, http.StatusOK, newTerms(s.invoice, s.chain))
+	body, err := json.Marshal(newTerms(s.invoice, s.chain))
+	if err != nil {
+		return fmt.Errorf("encode the terms: %w", err)
+	}
+	c.send(w, r, "application/json", body)
+	return nil
 }
 
 func newTerms(inv invoice.Invoice, on chain.Chain) Terms {

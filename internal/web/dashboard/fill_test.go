@@ -126,6 +126,8 @@ func (f *filled) invoices() {
 	open := f.bill("4900000", nil)
 	f.owner.api("POST", "/api/invoices/"+open.ID+"/mails", member{"reminderHours": []int{24}}, nil)
 	void := f.bill("3300000", nil)
+	f.owner.api("POST", "/api/invoices/"+void.ID+"/mails", member{"email": "gone@cafe.example"}, nil)
+	f.bounce("gone@cafe.example")
 	f.owner.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
 }
 

@@ -3,12 +3,14 @@ package dashboard_test
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,14 +174,28 @@ func TestOpenedPage(t *testing.T) {
 	w.await("opening", func() bool { return strings.Contains(maria.get(page).words(), "Page first opened") })
 }
 
-// letterbox takes mails, except for nobody.
-type letterbox struct{}
+// letterbox takes mails, except for nobody. It keeps the last id by recipient.
+type letterbox struct{ sync.Map }
 
-func (letterbox) Send(_ context.Context, _, recipient string, _ mailer.Message) error {
+func (l *letterbox) Send(_ context.Context, id, recipient string, _ mailer.Message) error {
+	l.Store(recipient, id)
 	if strings.HasPrefix(recipient, "nobody@") {
 		return &mailer.RefusedError{Err: &mailer.AnswerError{Text: "550 no <b>such</b> user"}}
 	}
 	return nil
+}
+
+// bounce returns the mail to a recipient, once it is sent.
+func (w *world) bounce(recipient string) {
+	w.t.Helper()
+	var id any
+	w.await("mail", func() (sent bool) {
+		id, sent = w.letters.Load(recipient)
+		return sent
+	})
+	w.operator.api("POST", "/api/operator/mails/report", fmt.Appendf(nil, "Content-Type: multipart/report; boundary=b\r\n\r\n"+
+		"--b\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 <%s>: <b>no</b> such user\r\n\r\n"+
+		"--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <%s@pay.example>\r\n\r\n--b--\r\n", recipient, id), nil)
 }
 
 // TestSendInvoice sends an invoice to the customer, with the merchant's reminders and with others.
@@ -209,6 +225,9 @@ func TestSendInvoice(t *testing.T) {
 	owner.submit(page, path+"/send", url.Values{"email": {"nobody@example.com"}}).want(t, http.StatusOK, "nobody@example.com")
 	w.await("refusal", func() bool { return strings.Contains(owner.get(path).words(), "550 no <b>such</b> user") })
 	owner.get(path).want(t, http.StatusOK, "not delivered", "Mail not delivered")
+	owner.submit(page, path+"/send", url.Values{"email": {"gone@example.com"}}).want(t, http.StatusOK)
+	w.bounce("gone@example.com")
+	owner.get(path).want(t, http.StatusOK, "returned as undeliverable", "550 5.1.1 <…>: <b>no</b> such user", "Mail returned as undeliverable")
 	owner.submit(page, path+"/void", nil).want(t, http.StatusOK)
 	owner.submit(page, path+"/send", url.Values{"email": {"maria@example.com"}}).want(t, http.StatusConflict, "This invoice is not open, or")
 	w.person("initech", access.Support).post(path+"/send", url.Values{"email": {"a@example.com"}}).want(t, http.StatusForbidden)

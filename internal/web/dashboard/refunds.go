@@ -111,9 +111,10 @@ func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
 	if found.Transaction == nil {
 		return errNotFound
 	}
+	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+found.Refund.ID+`.json"`)
-	d.Write(w, r, http.StatusOK, "application/json", found.Transaction.Safe)
-	return nil
+	_, err = w.Write(found.Transaction.Safe)
+	return err
 }
 
 // refundOf returns the refund in the path, with what the interface includes.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"encoding/json"
 	"html"
 	"html/template"
 	"net/http"
@@ -79,7 +80,12 @@ func (d *Dashboard) suggest(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range result.Payments[:min(len(result.Payments), maxSuggested)] {
 		all = append(all, suggestion{v.Link(id("/dashboard/payments", p.ID)), plain(p.Money), v.value("payment.status", string(p.Status)) + " · " + short(p.TxHash)})
 	}
-	return d.WriteJSON(w, r, http.StatusOK, all)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(all); err != nil {
+		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
+	}
+	return nil
 }
 
 // plain returns the text of an amount in HTML.

@@ -68,6 +68,7 @@ type world struct {
 	operator *person
 	receiver *receiver  // of the events of acme
 	root     access.Key // the operator's of the configuration
+	letters  letterbox
 	log      logtest.Buffer
 	offset   atomic.Int64 // time.Duration
 }
@@ -95,7 +96,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 			Key: house, ID: 7, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 			Tokens: []chain.Token{{Currency: chain.USDC, Address: houseToken, Decimals: 6}},
 		}}},
-		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, SMTP: letterbox{}, Now: w.now, Rand: rand.Reader,
+		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, SMTP: &w.letters, Now: w.now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {
@@ -341,7 +342,10 @@ func (p *person) api(method, path string, body, into any) {
 // ask calls the REST interface with the person's key.
 func (p *person) ask(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
-	text := expect.Must(json.Marshal(body))
+	text, raw := body.([]byte)
+	if !raw {
+		text = expect.Must(json.Marshal(body))
+	}
 	r := expect.Must(http.NewRequestWithContext(p.t.Context(), method, p.url+path, bytes.NewReader(text)))
 	r.Header.Set("Authorization", "Bearer "+p.key)
 	r.Header.Set("Content-Type", "application/json")

@@ -11,6 +11,7 @@ import type {
   Key,
   KeySecretResponse,
   LoggedRequest,
+  MailReport,
   Merchant,
   MerchantOverview,
   PaymentLink,
@@ -102,6 +103,14 @@ export class Administration extends Connection {
       async (cursor) => (await this.http.GET("/api/operator/merchants", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
       (page) => page.merchants,
     );
+  }
+
+  /** Reports a mail that came back, with a key of the operator: the delivery status notification (RFC 3464) that its sender got. */
+  async reportMail(message: Blob, options: CallOptions = {}): Promise<MailReport> {
+    const { data } = await this.http.POST("/api/operator/mails/report", {
+      body: "", bodySerializer: () => message, headers: { "Content-Type": "message/rfc822" }, ...this.given(options, again),
+    });
+    return data!;
   }
 
   /** Makes the service read blocks of a chain again, from a number on, with a key of the operator. */
