@@ -141,15 +141,18 @@ func (m *refunding) submitSome(r *rapid.T) {
 	}
 }
 
-// withdrawSome withdraws the submission of a refund.
+// withdrawSome withdraws the submission of a refund, unless it sent the refund.
 func (m *refunding) withdrawSome(r *rapid.T) {
 	if len(m.prepared) == 0 {
 		return
 	}
 	id := rapid.SampledFrom(m.prepared).Draw(r, "withdrawn")
 	m.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
-	if !m.refund(id).SubmittedTx.IsZero() {
-		m.must(m.withdraw(id))
+	if is := m.refund(id); !is.SubmittedTx.IsZero() {
+		var submitted *ledger.SubmittedError
+		if err, sent := m.withdraw(id), is.Sent() && is.Transfer.TxHash == is.SubmittedTx; errors.As(err, &submitted) != sent {
+			r.Errorf("the submission of a refund that it sent %t is withdrawn: %v", sent, err)
+		}
 	}
 }
 
