@@ -44,8 +44,8 @@ func Apply(before *Snapshot, transfers []invoice.Transfer) *Changes {
 // each calls do with the transfers of which the snapshot holds the addresses.
 func (ch *Changes) each(transfers []invoice.Transfer, do func(e *entry)) {
 	for _, t := range transfers {
-		if tag := t.Evidence.Calldata; !tag.IsZero() {
-			ch.tagged[tag] = append(ch.tagged[tag], t)
+		if in := (taggedIn{t.BlockNumber, t.Evidence.Calldata}); !in.tag.IsZero() {
+			ch.tagged[in] = append(ch.tagged[in], t)
 		}
 	}
 	for i := range transfers {

@@ -14,7 +14,7 @@ type Changes struct {
 	invoiceSet
 	chain  chainScope
 	before *Snapshot
-	tagged map[invoice.Hash][]invoice.Transfer // of the decision, by their calldata
+	tagged map[taggedIn][]invoice.Transfer // of the decision
 
 	payments   map[string]PaymentRow      // that have changed, by id
 	ofInvoice  map[string]map[string]bool // ids of these payments, by the invoices that they belong to or did
@@ -53,7 +53,7 @@ type Changes struct {
 func newChanges(before *Snapshot) *Changes {
 	before.lacking = false
 	ch := &Changes{
-		chain: before.scope, before: before, tagged: make(map[invoice.Hash][]invoice.Transfer),
+		chain: before.scope, before: before, tagged: make(map[taggedIn][]invoice.Transfer),
 		payments:  make(map[string]PaymentRow),
 		ofInvoice: make(map[string]map[string]bool), ofPair: make(map[Pair][]string),
 		refundable: make(map[Pair]refundable), fitting: make(map[fittingKey]*fittingRefunds),
@@ -109,7 +109,7 @@ func (ch *Changes) keep(p PaymentRow) {
 // put replaces a payment and marks it to be written.
 func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 	ch.replace(was, p.Payment)
-	if was.ID != "" && was.InvoiceID != p.InvoiceID {
+	if was.ID != "" && (was.InvoiceID != p.InvoiceID || was.RefundedFrom() != p.RefundedFrom() || was.Token != p.Token) {
 		ch.effects.reattributed = append(ch.effects.reattributed, p.ID)
 	}
 	if was.Status == invoice.Orphaned && p.Status != invoice.Orphaned {

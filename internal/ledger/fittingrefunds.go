@@ -6,13 +6,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// fittingRefunds are prepared refunds that a transfer without a tag may pay: submitted ones first, then the oldest. A
-// merchant can prepare many refunds, so a transfer reads only those that fit it, and is compared with few of them.
+// fittingRefunds are prepared refunds that a transfer without a tag may pay, in the order in which transfers pay them. A
+// merchant can prepare many refunds, so a transfer reads only some of those that fit it, and is compared with few of them.
 type fittingRefunds struct {
 	records []invoice.RefundRecord
-	byID    map[string]int
-	byTx    map[invoice.Hash][]int // of the submitted ones
-	next    int                    // transfers of this decision pay all records before it
+	next    int // transfers of this decision pay all records before it
+
+	// In the block, transfers pay or name all records before first. checked is set if no transfer names that one.
+	block   uint64
+	first   int
+	checked bool
 }
 
 // fittingKey is a key with the length of its list.
@@ -22,68 +25,53 @@ type fittingKey struct {
 }
 
 // fittingFirst is the length of the first list. A longer list is read if one is too short.
-const fittingFirst = 200
+const fittingFirst = 8
 
 func (k fittingKey) longer() fittingKey { return fittingKey{k.PreparedKey, listGrowth * k.limit} }
 
-func newFittingRefunds(records []invoice.RefundRecord) *fittingRefunds {
-	l := &fittingRefunds{records: records}
-	if len(records) > 0 {
-		l.byID, l.byTx = make(map[string]int, len(records)), make(map[invoice.Hash][]int)
-	}
-	for i := range records {
-		r := &records[i]
-		l.byID[r.ID] = i
-		if !r.SubmittedTx.IsZero() {
-			l.byTx[r.SubmittedTx] = append(l.byTx[r.SubmittedTx], i)
-		}
-	}
-	return l
+// fittingFor returns the prepared refunds that fit a transfer and from which invoice.PreparedFor chooses the same one as
+// from all: the first of which its transaction was submitted, and the first. It leaves out those that another transfer
+// pays or names.
+func (ch *Changes) fittingFor(e *entry) []invoice.RefundRecord {
+	key := PreparedKey{From: e.From, To: e.To, Token: e.Token, Amount: e.Amount}
+	own := key
+	own.SubmittedTx = e.TxHash
+	return slices.Concat(ch.firstFitting(own, e.BlockNumber), ch.firstFitting(key, e.BlockNumber))
 }
 
-// fittingOf returns the list for a transfer, as long as it was read.
-func (ch *Changes) fittingOf(e *entry) (*fittingRefunds, fittingKey) {
-	key := fittingKey{PreparedKey{e.From, e.To, e.Token, e.Amount}, fittingFirst}
+// firstFitting returns the first prepared refund of a key that no transfer pays, and that no transfer of a block names.
+func (ch *Changes) firstFitting(of PreparedKey, block uint64) []invoice.RefundRecord {
+	key := fittingKey{of, ch.before.fittingFirst}
 	for ch.before.fitting.has(key.longer()) {
 		key = key.longer()
 	}
 	l, ok := ch.fitting[key]
 	if !ok {
-		l = newFittingRefunds(ch.before.fitting.get(key))
+		l = &fittingRefunds{records: ch.before.fitting.get(key)}
 		ch.fitting[key] = l
 	}
-	return l, key
-}
-
-// fittingFor returns the prepared refunds that fit a transfer and from which invoice.PreparedFor chooses the same one as
-// from all: the one that the transfer pays already, the first of which its transaction was submitted, and the first. It
-// leaves out those that another transfer pays or names.
-func (ch *Changes) fittingFor(e *entry) (all []invoice.RefundRecord) {
-	l, key := ch.fittingOf(e)
-	isFree := func(i int) bool {
-		return ch.current(l.records[i]).Takes(e.refundID) && !ch.isNamedByAnother(e, l.records[i])
-	}
-	was, _ := ch.refund(e.refundID)
-	if i, ok := l.byID[was.PreparedID]; ok {
-		all = append(all, l.records[i])
-	}
-	submitted := l.byTx[e.TxHash]
-	i := slices.IndexFunc(submitted, isFree)
-	if i >= 0 {
-		return append(all, l.records[submitted[i]])
-	}
-	for l.next < len(l.records) && ch.current(l.records[l.next]).Sent() {
-		l.next++
-	}
-	first := l.next
-	for first < len(l.records) && !isFree(first) {
-		first++
-	}
-	if first < len(l.records) {
-		all = append(all, l.records[first])
-	}
-	if n := len(l.records); n == key.limit && (first == n || !l.records[n-1].SubmittedTx.IsZero()) {
+	first, ok := l.free(block, func(i int) bool { return ch.current(l.records[i]).Sent() }, func(i int) bool { return ch.isNamedIn(block, l.records[i]) })
+	switch {
+	case ok:
+		return l.records[first : first+1 : first+1]
+	case len(l.records) == key.limit:
 		ch.before.fitting.get(key.longer())
 	}
-	return all
+	return nil
+}
+
+// free returns the first record that is neither paid nor named in a block. In a decision, records do not stop to be paid.
+// So each record is asked about few times, however many transfers of the block fit it.
+func (l *fittingRefunds) free(block uint64, isPaid, isNamed func(i int) bool) (i int, ok bool) {
+	for l.next < len(l.records) && isPaid(l.next) {
+		l.next++
+	}
+	if l.block != block || l.first < l.next {
+		l.block, l.first, l.checked = block, l.next, false
+	}
+	for l.first < len(l.records) && (isPaid(l.first) || !l.checked && isNamed(l.first)) {
+		l.first, l.checked = l.first+1, false
+	}
+	l.checked = l.first < len(l.records)
+	return l.first, l.checked
 }

@@ -2,11 +2,17 @@ package ledger_test
 
 import (
 	"encoding/binary"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // prepareMany prepares n refunds of some units to one account that has paid nothing.
@@ -86,6 +92,79 @@ func TestManyEqualRefunds(t *testing.T) {
 		w.final()
 		for i, r := range all {
 			expect.Equal(t, w.refund(r.ID).Status, invoice.RefundConfirmed, "refund %d is", i)
+		}
+	})
+}
+
+// equalRefunds is how many pending refunds to one account, of one amount, TestFittingRefundsReadFewRows stores. A half
+// has a submitted transaction. Ten settlement addresses send them.
+const equalRefunds = 4_000
+
+// TestFittingRefundsReadFewRows looks up the pending refunds that fit transfers of many settlement addresses to one account.
+// A transfer must read only some of those that its own address sends, and no refund is sorted.
+func TestFittingRefundsReadFewRows(t *testing.T) {
+	t.Parallel()
+	insert := `INSERT INTO refund_records (id, list_id, payment_id, merchant_id, chain_key, status, created_at, tag, amount, sender, recipient, token,
+		account, many_invoices, expires_at, submitted_tx) WITH RECURSIVE many (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM many WHERE i < ` + strconv.Itoa(equalRefunds) + `)
+		SELECT 'ref_x' || i, 'x' || (100000 + i), payment_id, merchant_id, chain_key, 'pending', 1, substr(tag, 1, 60) || (100000 + i), '7',
+			substr(sender, 1, 40) || (10 + i % 10), sender, token, 'unknown', 0, 2, CASE WHEN i % 4 < 2 THEN tag END
+		FROM refund_records CROSS JOIN many WHERE id = 'ref_prepared'`
+	var keys []ledger.PreparedKey
+	fill := func(t *testing.T, s *db.DB, conn *dbtest.DB) {
+		t.Helper()
+		r, _ := savePrepared(t, s)
+		expect.Success(t)(conn.ExecContext(t.Context(), insert))
+		expect.Success(t)(conn.ExecContext(t.Context(), "ANALYZE refund_records"))
+		for i := range 10 {
+			key := ledger.PreparedKey{From: r.From, To: r.From, Token: r.Token, Amount: invoice.NewAmount(7)}
+			key.From[19] = byte(0x10 + i)
+			own := key
+			own.SubmittedTx = r.Tag
+			keys = append(keys, key, own)
+		}
+	}
+	look := func(t *testing.T, s *db.DB) (statements []rowtest.Statement) {
+		t.Helper()
+		read := db.Recorded(s, func(query string, args []any) {
+			if strings.Contains(query, "string_agg") {
+				statements = append(statements, rowtest.Statement{Query: query, Args: args})
+			}
+		})
+		found, err := ledger.PreparedFitting(t.Context(), read, "base", keys[len(keys)-20:], 8)
+		rowtest.Must(t, err)
+		for _, key := range keys[len(keys)-20:] {
+			expect.Equal(t, len(found[key]), 8, "refunds of %+v", key)
+		}
+		return statements
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		url := dbtest.SQLite(t)
+		s, conn := dbtest.Open(t, url), dbtest.SQL(t, url)
+		fill(t, s, conn)
+		for _, statement := range look(t, s) {
+			plan := strings.Join(rowtest.Explain(t, conn, "EXPLAIN QUERY PLAN "+db.SQLiteText(statement.Query), statement.Args, 4), "\n")
+			if strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "recipient=? AND amount=? AND sender=? AND token=? AND chain_key=?") {
+				t.Errorf("%s\n%s", plan, statement.Query)
+			}
+		}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := dbtest.MigratedPostgres(t)
+		s, conn := dbtest.Open(t, url), dbtest.SQL(t, url)
+		fill(t, s, conn)
+		rows := regexp.MustCompile(`actual rows=([0-9]+)\S* loops=([0-9]+)`)
+		for _, statement := range look(t, s) {
+			plan := rowtest.Explain(t, conn, "EXPLAIN (ANALYZE, TIMING OFF) "+statement.Query, statement.Args, 1)
+			for _, step := range plan {
+				if found := rows.FindStringSubmatch(step); found != nil {
+					n, _ := strconv.Atoi(found[1])
+					loops, _ := strconv.Atoi(found[2])
+					if n*loops > 10*8 || strings.Contains(step, "Sort") {
+						t.Errorf("%s\n%s", strings.Join(plan, "\n"), statement.Query)
+						break
+					}
+				}
+			}
 		}
 	})
 }

@@ -38,9 +38,9 @@ var boundedRows = map[string]struct {
 	},
 	"refunds": {
 		limit: ledger.MaxHistoryPayments,
-		insert: `refund_records (id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
+		insert: `refund_records (id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, sender, recipient, token, account,
 			many_invoices, expires_at)`,
-		from: `'ref_x' || i, 'x' || i, 'pay_1', 'inv_1', 'm', chain_key, 'expired', 1, substr(tx_hash, 1, 60) || (100000 + i), '1', to_address, 'unknown', 0, 2
+		from: `'ref_x' || i, 'x' || i, 'pay_1', 'inv_1', 'm', chain_key, 'expired', 1, substr(tx_hash, 1, 60) || (100000 + i), '1', to_address, from_address, token, 'unknown', 0, 2
 			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
 		count: func(h ledger.InvoiceHistory) int { return len(h.Refunds) },
 	},

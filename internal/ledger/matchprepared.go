@@ -8,34 +8,36 @@ import (
 
 // namedPrepared returns the prepared refunds that the calldata of a transfer out of a settlement address names, wherever
 // it goes.
-func (ch *Changes) namedPrepared(e *entry) (all []invoice.RefundRecord) {
-	tag := e.Evidence.Calldata
-	if e.refundID == "" || tag.IsZero() {
-		return nil
+func (ch *Changes) namedPrepared(e *entry) []invoice.RefundRecord {
+	if tag := e.Evidence.Calldata; e.refundID != "" && !tag.IsZero() {
+		return ch.preparedWith(tag)
 	}
-	all = append(all, ch.before.preparedBy.get(tag)...)
-	if r, restored := ch.restored.byTag[tag]; restored {
-		all = append(all, r)
-	}
-	return all
+	return nil
 }
 
 // prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
-// names, or else the one that it pays already and the pending ones that fit it. A transfer that was stored before without
-// one pays only the one that its calldata names.
+// names, or else the one that it pays already and the pending ones that fit it, except those that another transfer of the
+// block names. A transfer that was stored before without one pays only the one that its calldata names.
 func (ch *Changes) prepared(e *entry) []invoice.RefundRecord {
 	all := ch.namedPrepared(e)
 	was, known := ch.refund(e.refundID)
 	if e.refundID != "" && len(all) == 0 && (!known || was.PreparedID != "") {
 		all = ch.fittingFor(e)
-		if known {
-			if r := ch.before.paidRecords.get(e.refundID); r.ID != "" {
-				all = append(all, r)
-			}
+		if tag, err := invoice.RefundTag(was.PaymentID, was.PreparedID); known && err == nil {
+			all = append(all, slices.DeleteFunc(ch.preparedWith(tag), func(r invoice.RefundRecord) bool { return ch.isNamedIn(e.BlockNumber, r) })...)
 		}
 	}
 	for i, r := range all {
 		all[i].Transfer = ch.current(r).Transfer
+	}
+	return all
+}
+
+// preparedWith returns the prepared refund with a tag.
+func (ch *Changes) preparedWith(tag invoice.Hash) []invoice.RefundRecord {
+	all := slices.Clone(ch.before.preparedBy.get(tag))
+	if r, restored := ch.restored.byTag[tag]; restored {
+		all = append(all, r)
 	}
 	return all
 }
@@ -62,20 +64,24 @@ func (ch *Changes) isPreparedRefund(e *entry) bool {
 	return decided && m.PreparedID != ""
 }
 
-// isNamedByAnother reports whether a transfer's block has another transfer that pays a refund by naming it. One of more
-// than the refund's amount may exceed what is left of the payment, and pays no refund then.
-func (ch *Changes) isNamedByAnother(e *entry, r invoice.RefundRecord) bool {
-	return r.Tag != e.Evidence.Calldata && slices.ContainsFunc(ch.tagged[r.Tag], func(t invoice.Transfer) bool {
-		return t.BlockNumber == e.BlockNumber && r.Names(t) && !t.Amount.IsZero() && !r.Amount.Less(t.Amount)
+// taggedIn is the calldata of transfers in a block.
+type taggedIn struct {
+	block uint64
+	tag   invoice.Hash
+}
+
+// isNamedIn reports whether a block has a transfer that pays a refund by naming it. One of more than the refund's amount
+// may exceed what is left of the payment, and pays no refund then.
+func (ch *Changes) isNamedIn(block uint64, r invoice.RefundRecord) bool {
+	return slices.ContainsFunc(ch.tagged[taggedIn{block, r.Tag}], func(t invoice.Transfer) bool {
+		return r.Names(t) && !t.Amount.IsZero() && !r.Amount.Less(t.Amount)
 	})
 }
 
-// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. It leaves out those that another
-// transfer of the block names.
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor.
 func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
-	prepared := slices.DeleteFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return ch.isNamedByAnother(e, r) })
 	was, _ := ch.refund(e.refundID)
-	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
+	return invoice.PreparedFor(e.Transfer, e.refundID, ch.prepared(e), was.PreparedID)
 }
 
 // matchPrepared returns the payment of the prepared refund that a transfer pays. decided

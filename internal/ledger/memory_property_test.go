@@ -74,6 +74,7 @@ var (
 
 func newMemoryGame(seed uint64) *memoryGame {
 	g := &memoryGame{Rand: rand.New(rand.NewPCG(seed, 0)), atOnce: newMemory(memoryChain), oneByOne: newMemory(memoryChain), seenAs: make(map[string]string)}
+	g.oneByOne.fittingFirst = 1 + g.IntN(2)
 	g.ids = invoice.NewIDs(func() time.Time { return memoryNow }, rand.NewChaCha8([32]byte{}))
 	first := invoice.Header{Number: 100, Hash: memoryHash("first"), Time: invoice.Unix(1_700_000_000)}
 	g.blocks = []Block{{Header: first}}

@@ -40,6 +40,8 @@ type memory struct {
 
 	// suffix returns the nth suffix to try for a transfer amount of an invoice.
 	suffix func(inv invoice.Invoice, n uint64) uint64
+
+	fittingFirst int // as in Snapshot
 }
 
 // memoryAmount is a transfer amount of an invoice, or a remainder.
@@ -62,7 +64,7 @@ func newMemory(chainKey string) *memory {
 		sweeps: make(map[string]invoice.Sweep), created: make(map[string]int64), events: make(map[string]bool), order: make(map[string]uint64),
 		headers: make(map[uint64]invoice.Hash), undecided: make(map[string]bool), deferred: make(map[string]invoice.Transfer),
 		bound: make(map[invoice.Hash]BoundAuthorization), submitted: make(map[string]invoice.Hash),
-		proved: make(map[invoice.Address]bool),
+		proved: make(map[invoice.Address]bool), fittingFirst: 1,
 		// Another one than all others, which depends on nothing else.
 		suffix: func(_ invoice.Invoice, n uint64) uint64 { return n*10_000_000 + n },
 	}
@@ -100,7 +102,7 @@ func of[K comparable, V any](look func(K) V) func([]K) (map[K]V, error) {
 // snapshot returns a snapshot of the memory.
 func (m *memory) snapshot(final bool, transfers []invoice.Transfer) *Snapshot {
 	scope := chainScope{key: m.key, indexed: m.cur.Indexed.Number, unread: m.cur.Unread, now: memoryNow, final: final}
-	s := &Snapshot{scope: scope, lookups: amountLookups(transfers), transferID: memoryID}
+	s := &Snapshot{scope: scope, lookups: amountLookups(transfers), transferID: memoryID, fittingFirst: m.fittingFirst}
 	kind(s, &s.settlements, of(func(a invoice.Address) bool { return m.settlements[a] }))
 	kind(s, &s.deposits, of(func(a invoice.Address) string { return m.deposits[a] }))
 	kind(s, &s.lastSeq, of(func(struct{}) int64 { return m.seq }))
@@ -235,18 +237,13 @@ func (m *memory) addRefunds(s *Snapshot) {
 	}))
 	kind(s, &s.fitting, of(func(key fittingKey) []invoice.RefundRecord {
 		found := m.prepared(func(r invoice.RefundRecord) bool {
-			return PreparedKey{r.From, r.To, r.Token, r.Amount} == key.PreparedKey && r.Status == invoice.RefundPending && !r.Sent()
+			fits := PreparedKey{r.From, r.To, r.Token, r.Amount, key.SubmittedTx} == key.PreparedKey && r.Status == invoice.RefundPending && !r.Sent()
+			return fits && (key.SubmittedTx.IsZero() || r.SubmittedTx == key.SubmittedTx)
 		})
 		isSubmitted := func(r invoice.RefundRecord) bool { return !r.SubmittedTx.IsZero() }
 		unsubmitted := slices.DeleteFunc(slices.Clone(found), isSubmitted)
 		found = append(slices.DeleteFunc(found, func(r invoice.RefundRecord) bool { return !isSubmitted(r) }), unsubmitted...)
 		return found[:min(len(found), key.limit)]
-	}))
-	kind(s, &s.paidRecords, of(func(id string) (r invoice.RefundRecord) {
-		if found := m.prepared(func(r invoice.RefundRecord) bool { return r.Transfer.ID == id }); len(found) > 0 {
-			r = found[0]
-		}
-		return r
 	}))
 	kind(s, &s.paidPairs, of(func(pair Pair) bool { return len(m.between(pair)) > 0 }))
 	kind(s, &s.between, of(m.between))

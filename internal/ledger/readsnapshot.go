@@ -11,7 +11,7 @@ import (
 
 // newSnapshot returns a snapshot that reads from a transaction. It has read nothing yet.
 func newSnapshot(ctx context.Context, tx *db.Tx, scope chainScope, transfers []invoice.Transfer) *Snapshot {
-	s := &Snapshot{scope: scope, transferID: tx.TransferID, lookups: amountLookups(transfers)}
+	s := &Snapshot{scope: scope, transferID: tx.TransferID, lookups: amountLookups(transfers), fittingFirst: fittingFirst}
 	s.readPayments(ctx, tx)
 	s.readInvoices(ctx, tx)
 	last := uint64(0)
@@ -183,10 +183,6 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 			}
 		}
 		return fitting, nil
-	})
-	kind(s, &s.paidRecords, func(ids []string) (map[string]invoice.RefundRecord, error) {
-		rows, err := PreparedPaidBy(ctx, tx, chainKey, ids)
-		return byKey(rows, func(r invoice.RefundRecord) string { return r.Transfer.ID }), err
 	})
 	kind(s, &s.paidPairs, func(pairs []Pair) (map[Pair]bool, error) {
 		return PaidPairs(ctx, tx, chainKey, pairs)

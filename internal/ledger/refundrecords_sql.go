@@ -43,7 +43,9 @@ func preparedColumns(r *recordRow) []db.Column {
 		db.Col("created_at", db.Seconds(&r.CreatedAt)),
 		db.Col("tag", db.Hash(&r.Tag)),
 		db.Col("amount", db.Amount(&r.Amount)),
+		db.Col("sender", db.Null(db.Address(&r.From))),
 		db.Col("recipient", db.Null(db.Address(&r.To))),
+		db.Col("token", db.Null(db.Address(&r.Token))),
 		db.Col("reason", db.Null(db.Text(&r.Reason))),
 		db.Col("account", db.Null(db.Text(&r.Account))),
 		db.Col("many_invoices", db.Bool(&r.ManyInvoices)),
@@ -204,11 +206,18 @@ func recordStatuses(ctx context.Context, tx *db.Tx, status, blocks, chainKey str
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
 }
 
-// SetRefundInvoices sets the invoices of the records of payments to the invoices of the payments, marks
+// SetRefundInvoices sets the invoices, senders and tokens of the records of payments to those of the payments, marks
 // the rollups of their refunds, and sets the uses of the payments. A refund that another merchant
 // prepared remains that merchant's.
 func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) error {
 	err := db.SendIn(ctx, tx, `UPDATE refund_records SET
+		sender = (SELECT coalesce(payments.settles_to, payments.to_address) FROM payments WHERE payments.id = refund_records.payment_id),
+		token = (SELECT payments.token FROM payments WHERE payments.id = refund_records.payment_id)
+		WHERE tag IS NOT NULL AND payment_id IN `, paymentIDs)
+	if err != nil {
+		return err
+	}
+	err = db.SendIn(ctx, tx, `UPDATE refund_records SET
 		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
 		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
 		WHERE (tag IS NULL OR merchant_id IS NULL OR merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id))
@@ -290,11 +299,6 @@ func RefundByKey(ctx context.Context, q db.Querier, paymentID, scope, key string
 // PreparedByTag returns the prepared refunds of a chain with one of the tags, the oldest first.
 func PreparedByTag(ctx context.Context, q db.Querier, chainKey string, tags []invoice.Hash) ([]invoice.RefundRecord, error) {
 	return preparedWith(ctx, q, chainKey, "refund_records.tag", textsOf(tags))
-}
-
-// PreparedPaidBy returns the prepared refunds of a chain that one of the transfers pays.
-func PreparedPaidBy(ctx context.Context, q db.Querier, chainKey string, refundIDs []string) ([]invoice.RefundRecord, error) {
-	return preparedWith(ctx, q, chainKey, "refund_records.tag IS NOT NULL AND refund_records.refund_id", refundIDs)
 }
 
 // preparedWith returns the prepared refunds of a chain under a condition that ends with a column that has one of the

@@ -460,7 +460,7 @@ func TestImpossibleRefundRecordsAreRefused(t *testing.T) {
 			"status = 'paid'", "status = 'orphaned'", "status = 'confirmed'", "status = 'canceled'", "status = 'awaiting_address'",
 			"status = 'awaiting_approval', recipient = NULL, account = NULL",
 			"refund_id = 'ref_none', tx_hash = '0x" + strings.Repeat("1", 64) + "'", "refund_id = 'ref_of_pay_1'", "tx_hash = '0x" + strings.Repeat("1", 64) + "'",
-			"tag = NULL", "tag = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
+			"tag = NULL", "tag = '0x1'", "sender = NULL", "sender = '0x1'", "token = NULL", "token = '0x1'", "submitted_tx = '0x1'", "amount = NULL", "amount = '0'", "amount = '-1'", "recipient = NULL", "recipient = '0x1'", "account = NULL", "account = 'exchange'",
 			"recipient = NULL, account = NULL, claim_token = NULL", "many_invoices = 2", "many_invoices = NULL", "claim_token = 'short'", "claim_signature = '0x1'",
 			"reason = ''", "expires_at = NULL", "idem_key = NULL", "idem_scope = NULL", "request_hash = NULL", "payment_id = 'pay_none'", "merchant_id = 'nobody'",
 			"chain_key = 'mars'", "id = 'pay_1'", "item = 'late'",

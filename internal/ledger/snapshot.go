@@ -47,7 +47,7 @@ type Snapshot struct {
 	recorded     facts[string, bool]                         // ids of records that exist
 	preparedBy   facts[invoice.Hash, []invoice.RefundRecord] // by tag
 	fitting      facts[fittingKey, []invoice.RefundRecord]   // pending ones that no transfer pays
-	paidRecords  facts[string, invoice.RefundRecord]         // prepared ones, by the refund that pays them
+	fittingFirst int                                         // length of the first of these lists
 	paidPairs    facts[Pair, bool]
 	between      facts[Pair, []string]   // the newest payments between two accounts
 	newest       facts[string, []string] // the newest payments of invoices

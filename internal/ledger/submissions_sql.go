@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/quittance/quittance/internal/db"
@@ -25,7 +26,8 @@ var submissionTable = db.NewTable("refund_submissions", func(s *invoice.Submissi
 // insertSubmission inserts a submission. At most one of a refund may be in force. key is empty without
 // an Idempotency-Key; hash is the request's.
 func insertSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission, scope, key string, hash invoice.Hash) error {
-	return tx.Insert(ctx, submissionTable.Insertion("", keyColumns...), [][]any{submissionTable.Values(s, keyValues(scope, key, hash)...)})
+	err := tx.Insert(ctx, submissionTable.Insertion("", keyColumns...), [][]any{submissionTable.Values(s, keyValues(scope, key, hash)...)})
+	return cmp.Or(err, setSubmitted(ctx, tx, s))
 }
 
 // hashInForce returns the hash of the request with an Idempotency-Key that made a refund's submission
@@ -39,7 +41,19 @@ func hashInForce(ctx context.Context, q db.Querier, refundID, scope, key string)
 // whether they were withdrawn.
 func saveSubmissions(ctx context.Context, tx *db.Tx, submissions ...invoice.Submission) error {
 	update := "ON CONFLICT (id) DO UPDATE SET " + submissionTable.Without("id", "refund_id", "key_id", "submitted_by").Excluded()
-	return submissionTable.Insert(ctx, tx, update, submissions...)
+	err := submissionTable.Insert(ctx, tx, update, submissions...)
+	return cmp.Or(err, setSubmitted(ctx, tx, submissions...))
+}
+
+// setSubmitted sets the transactions of submissions in force in the records of their refunds, by which transfers find
+// these.
+func setSubmitted(ctx context.Context, tx *db.Tx, submissions ...invoice.Submission) error {
+	ids := make([]string, len(submissions))
+	for i, s := range submissions {
+		ids[i] = s.RefundID
+	}
+	return db.SendIn(ctx, tx, `UPDATE refund_records SET submitted_tx = (SELECT sent.tx_hash FROM refund_submissions AS sent
+		WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL) WHERE id IN `, ids)
 }
 
 // Submissions returns the submissions of refunds, newest first. Each refund has at most

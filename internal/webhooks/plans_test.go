@@ -223,8 +223,8 @@ func fillLopsided(t *testing.T, conn *sql.DB) {
 		`INSERT INTO refunds (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, from_address, to_address, amount,
 			status, payment_id, observed_at, confirmed_at) SELECT 'ref_' || substr(id, 5), chain_key, tx_hash, 7, 7, block_number, block_hash, block_time, token, currency,
 			to_address, from_address, amount, 'confirmed', id, 1, 1 FROM payments WHERE id LIKE 'pay_10%'`,
-		`INSERT INTO refund_records (id, list_id, refund_id, tx_hash, payment_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
-			many_invoices, expires_at) SELECT 'ref_p' || id, id, id, tx_hash, payment_id, 'm', 'base', 'pending', 1, tx_hash, '1', to_address, 'unknown', 0, CAST(substr(id, 5) AS BIGINT)
+		`INSERT INTO refund_records (id, list_id, refund_id, tx_hash, payment_id, merchant_id, chain_key, status, created_at, tag, amount, sender, recipient, token, account,
+			many_invoices, expires_at) SELECT 'ref_p' || id, id, id, tx_hash, payment_id, 'm', 'base', 'pending', 1, tx_hash, '1', from_address, to_address, token, 'unknown', 0, CAST(substr(id, 5) AS BIGINT)
 			FROM refunds WHERE id LIKE 'ref_10%'`,
 		"ANALYZE invoices", "ANALYZE transfer_amounts", "ANALYZE refunds", "ANALYZE payments", "ANALYZE refund_records",
 	} {
@@ -399,8 +399,10 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("refund by token")(ledger.RefundByClaimToken(ctx, read, "t"))
 	run("refund by key")(ledger.RefundByKey(ctx, read, "pay_1", "m", "k"))
 	run("prepared for")(ledger.PreparedByTag(ctx, read, "base", []invoice.Hash{{1}}))
-	run("paid")(ledger.PreparedPaidBy(ctx, read, "base", []string{"ref_1", "ref_2"}))
-	run("prepared for")(ledger.PreparedFitting(ctx, read, "base", []ledger.PreparedKey{{From: moved.To, To: moved.From, Amount: moved.Amount}}, 200))
+	fitting := ledger.PreparedKey{From: moved.To, To: moved.From, Token: moved.Token, Amount: moved.Amount}
+	run("fitting")(ledger.PreparedFitting(ctx, read, "base", []ledger.PreparedKey{fitting}, 8))
+	fitting.SubmittedTx = moved.TxHash
+	run("fitting")(ledger.PreparedFitting(ctx, read, "base", []ledger.PreparedKey{fitting}, 8))
 	run("many invoices")(ledger.HasPaidManyInvoices(ctx, read, invoice.Payment{Transfer: moved}, 10))
 	run("key")(ledger.FindIdempotencyKey(ctx, read, "m", "k", invoice.Unix(1000)))
 	run("cursor")(ledger.NewReader(read).Cursor(ctx, "base"))

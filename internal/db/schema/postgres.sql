@@ -1148,8 +1148,12 @@ CREATE TABLE refund_records (
     -- amount to be paid back
     amount          TEXT COLLATE "C"
         CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = '' AND substr(amount, 1, 1) <> '0'),
+    -- the settlement address of the payment, which sends it
+    sender          TEXT COLLATE "C" CHECK (length(sender) = 42),
     -- null while the payer has not named an address
     recipient       TEXT COLLATE "C" CHECK (length(recipient) = 42),
+    -- contract of the payment's token
+    token           TEXT COLLATE "C" CHECK (length(token) = 42),
     -- null without one
     reason          TEXT COLLATE "C" CHECK (length(reason) BETWEEN 1 AND 200),
     -- kind of the recipient's account; null without a recipient
@@ -1170,6 +1174,8 @@ CREATE TABLE refund_records (
     idem_key        TEXT COLLATE "C" CHECK (length(idem_key) BETWEEN 1 AND 255),
     -- hash of the request, to refuse a different one with the same key
     request_hash    TEXT COLLATE "C" CHECK (length(request_hash) = 66),
+    -- transaction of the submission that is in force, also of a transfer that was not prepared; null without one
+    submitted_tx    TEXT COLLATE "C" CHECK (length(submitted_tx) = 66),
     -- kind of its inbox item, an approval until it expires; null if it needs no decision
     item            TEXT COLLATE "C" CHECK (item IN ('approval', 'refund_without_payment')),
     -- 1 if the invoice became paid while the prepared refund could still be sent
@@ -1181,6 +1187,8 @@ CREATE TABLE refund_records (
     CHECK (status <> 'confirmed' OR refund_id IS NOT NULL),
     CHECK ((refund_id IS NULL) = (tx_hash IS NULL)),
     CHECK ((tag IS NULL) = (amount IS NULL)),
+    CHECK ((tag IS NULL) = (sender IS NULL)),
+    CHECK ((tag IS NULL) = (token IS NULL)),
     CHECK ((tag IS NULL) = (many_invoices IS NULL)),
     CHECK ((tag IS NULL) = (expires_at IS NULL)),
     CHECK (tag IS NOT NULL OR (recipient IS NULL AND claim_token IS NULL AND canceled_at IS NULL AND idem_key IS NULL)),
@@ -1201,9 +1209,11 @@ CREATE INDEX refund_records_by_chain ON refund_records (chain_key, list_id);
 CREATE INDEX refund_records_by_payment ON refund_records (payment_id, list_id);
 CREATE INDEX refund_records_by_invoice ON refund_records (invoice_id, list_id) WHERE invoice_id IS NOT NULL;
 CREATE INDEX refund_records_by_transaction ON refund_records (tx_hash, list_id) WHERE tx_hash IS NOT NULL;
--- To match a transfer without a tag, and to find records that expire.
-CREATE INDEX refund_records_awaited ON refund_records (recipient, amount, list_id)
+-- To match a transfer without a tag by its amount and accounts, or by its transaction, and to find records that expire.
+CREATE INDEX refund_records_awaited ON refund_records (recipient, amount, sender, token, chain_key, (submitted_tx IS NULL), list_id)
     WHERE tag IS NOT NULL AND status = 'pending';
+CREATE INDEX refund_records_submitted ON refund_records (submitted_tx, recipient, amount, sender, token, chain_key, list_id)
+    WHERE submitted_tx IS NOT NULL AND tag IS NOT NULL AND status = 'pending';
 CREATE INDEX refund_records_expiring ON refund_records (chain_key, expires_at)
     WHERE status IN ('awaiting_address', 'awaiting_approval', 'pending');
 CREATE INDEX refund_records_by_item ON refund_records (item, list_id) WHERE item IS NOT NULL;
