@@ -21,7 +21,7 @@ type Changes struct {
 	ofPair     map[Pair][]string          // ids of these payments, by the accounts between which they were made
 	unsaved    []string                   // ids of the payments to be written
 	isUnsaved  map[string]bool            // ids of these and of unsavedRefunds
-	refundable map[Pair]refundable        // payments, by the accounts between which they were made
+	refundable map[refundableOf]refundable
 	fitting    map[fittingKey]*fittingRefunds
 	undecided  map[string]bool // whether payments are undecided, where that may have changed
 	receivers  map[invoice.Address]ReceiverState
@@ -56,7 +56,7 @@ func newChanges(before *Snapshot) *Changes {
 		chain: before.scope, before: before, tagged: make(map[taggedIn][]invoice.Transfer),
 		payments:  make(map[string]PaymentRow),
 		ofInvoice: make(map[string]map[string]bool), ofPair: make(map[Pair][]string),
-		refundable: make(map[Pair]refundable), fitting: make(map[fittingKey]*fittingRefunds),
+		refundable: make(map[refundableOf]refundable), fitting: make(map[fittingKey]*fittingRefunds),
 		isUnsaved: make(map[string]bool), undecided: make(map[string]bool),
 		receivers: make(map[invoice.Address]ReceiverState),
 		refunds:   make(map[string]invoice.Refund), refundIDs: make(map[string]map[string]bool), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
@@ -121,9 +121,7 @@ func (ch *Changes) put(was invoice.Payment, p PaymentRow) {
 	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	ch.ofPair[pair] = append(ch.ofPair[pair], p.ID)
 	ch.notRefundable(was)
-	if list, ok := ch.refundable[pair]; ok {
-		ch.refundable[pair] = list.with(p.Payment, ch.left(p.Payment, invoice.Refund{}))
-	}
+	ch.addRefundable(p.Payment)
 }
 
 // paymentsOf returns all payments of an invoice.

@@ -137,3 +137,31 @@ func TestCostOfRefundsOfManyPayments(t *testing.T) {
 		t.Errorf("a refund of one of 2000 payments allocates %d kB, of one of 10 %d kB", many, few)
 	}
 }
+
+// TestCostOfRefundsThatNameAnInvoice sends dust to an account that paid once, with calldata that names an invoice with few
+// or many payments of another account. A transfer must not list all of them.
+func TestCostOfRefundsThatNameAnInvoice(t *testing.T) {
+	d := alone(t)
+	cost := func(payments int) uint64 {
+		w := d.world(t)
+		inv := w.create()
+		paid := make([]invoice.Transfer, payments)
+		for i := range paid {
+			paid[i] = tagged(w.pay(invoice.NewAmount(100)), invoice.Evidence{Calldata: inv.CommitmentID})
+			paid[i].From = invoice.Address{0xbc}
+		}
+		once := w.pay(invoice.NewAmount(7))
+		w.mine(w.head().Time.Unix()+1, append(paid, once)...)
+		w.final()
+		back := make([]invoice.Transfer, 2_000)
+		for i := range back {
+			back[i] = tagged(w.back(invoice.NewAmount(1)), invoice.Evidence{Calldata: inv.CommitmentID})
+		}
+		kB := allocated(func() { w.mine(w.head().Time.Unix()+1, back...) }) / uint64(len(back))
+		w.wantRefunded("of the payment without the invoice", w.payment(once), 0)
+		return kB
+	}
+	if few, many := cost(10), cost(1_000); 2*many > 3*max(few, 4) {
+		t.Errorf("a transfer that names an invoice with 1000 payments allocates %d kB, of one with 10 %d kB", many, few)
+	}
+}

@@ -264,6 +264,9 @@ func (g *memoryGame) transfer(on map[invoice.Hash]bool) (t invoice.Transfer, ok 
 		if len(g.transfers) > 0 {
 			t.Amount = g.transfers[g.IntN(len(g.transfers))].Amount
 		}
+		if g.IntN(3) == 0 {
+			t.Evidence.Calldata = inv.CommitmentID
+		}
 	case 5:
 		t.Token, t.Currency = memoryTokens[1], "EURC"
 	case 6: // between merchants

@@ -140,7 +140,7 @@ func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
 	}
 	was, _ := ch.refund(e.refundID)
 	payments := ch.refundablePayments(e)
-	tag, tagged := ch.taggedPayments(e.Transfer, payments, was)
+	tag, tagged := ch.taggedPayments(e, payments)
 	if tag != "" {
 		payments = tagged
 	} else if !ch.trusts(e) {

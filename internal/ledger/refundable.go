@@ -40,21 +40,48 @@ func (ch *Changes) left(p invoice.Payment, r invoice.Refund) invoice.Amount {
 	return p.Amount.Minus(ch.refundedWithout(p.ID, r))
 }
 
+// refundableOf are the accounts of payments that a transfer can refund and, if it names an invoice, the invoice.
+type refundableOf struct {
+	Pair
+	invoiceID string
+}
+
+// listsOf returns the keys of the lists that hold a payment.
+func listsOf(p invoice.Payment) []refundableOf {
+	all := refundableOf{Pair: Pair{Payer: p.From, Receiver: p.RefundedFrom()}}
+	if !p.Attributed() {
+		return []refundableOf{all}
+	}
+	return []refundableOf{all, {all.Pair, p.InvoiceID}}
+}
+
 // setLeft sets what is left of a payment after a refund of it changed.
 func (ch *Changes) setLeft(paymentID string) {
 	if len(ch.refundable) == 0 {
 		return
 	}
 	if p, ok := ch.payment(paymentID); ok {
-		ch.refundable[Pair{Payer: p.From, Receiver: p.RefundedFrom()}].setLeft(p.Payment, ch.left(p.Payment, invoice.Refund{}))
+		for _, of := range listsOf(p.Payment) {
+			ch.refundable[of].setLeft(p.Payment, ch.left(p.Payment, invoice.Refund{}))
+		}
 	}
 }
 
-// notRefundable takes a payment out of the list that it is in.
+// notRefundable takes a payment out of the lists that it is in.
 func (ch *Changes) notRefundable(p invoice.Payment) {
-	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
-	if i, ok := ch.refundable[pair].find(p); ok {
-		ch.refundable[pair] = slices.Delete(ch.refundable[pair], i, i+1)
+	for _, of := range listsOf(p) {
+		if i, ok := ch.refundable[of].find(p); ok {
+			ch.refundable[of] = slices.Delete(ch.refundable[of], i, i+1)
+		}
+	}
+}
+
+// addRefundable adds a payment to the lists that were collected.
+func (ch *Changes) addRefundable(p invoice.Payment) {
+	for _, of := range listsOf(p) {
+		if list, ok := ch.refundable[of]; ok {
+			ch.refundable[of] = list.with(p, ch.left(p, invoice.Refund{}))
+		}
 	}
 }
 
@@ -63,7 +90,8 @@ func (ch *Changes) notRefundable(p invoice.Payment) {
 // settlement addresses can be both.
 func (ch *Changes) refundablePayments(e *entry) refundable {
 	pair := e.refundPair()
-	if list, ok := ch.refundable[pair]; ok {
+	of := refundableOf{Pair: pair}
+	if list, ok := ch.refundable[of]; ok {
 		return list
 	}
 	var ids []string
@@ -77,34 +105,51 @@ func (ch *Changes) refundablePayments(e *entry) refundable {
 			ids = append(ids, id)
 		}
 	}
-	ch.refundable[pair] = ch.listed(ids, invoice.Refund{})
-	return ch.refundable[pair]
+	ch.refundable[of] = ch.listed(ids)
+	return ch.refundable[of]
 }
 
-// listed returns payments with what is left of them, except in r.
-func (ch *Changes) listed(ids []string, r invoice.Refund) (list refundable) {
+// listed returns payments with what is left of them.
+func (ch *Changes) listed(ids []string) (list refundable) {
 	for _, id := range ids {
 		if p, ok := ch.payment(id); ok {
-			list = append(list, invoice.Refundable{Payment: &p.Payment, Left: ch.left(p.Payment, r)})
+			list = append(list, invoice.Refundable{Payment: &p.Payment, Left: ch.left(p.Payment, invoice.Refund{})})
 		}
 	}
 	slices.SortFunc(list, func(a, b invoice.Refundable) int { return cmp.Or(b.Compare(a.Position), cmp.Compare(b.ID, a.ID)) })
 	return slices.CompactFunc(list, func(a, b invoice.Refundable) bool { return a.ID == b.ID })
 }
 
-// taggedPayments returns the invoice of the sender that the transfer's calldata
-// names, or an empty id, and payments of which some may be the invoice's: the refundable ones, or
-// else the newest stored, with what is left of them except in r.
-func (ch *Changes) taggedPayments(t invoice.Transfer, payments refundable, r invoice.Refund) (id string, tagged refundable) {
-	if t.Evidence.Calldata.IsZero() {
+// taggedPayments returns the invoice of the sender that the transfer's calldata names, or an empty id, and the payments of
+// the invoice that the transfer can refund: the ones among the refundable payments, or else among the newest of the
+// invoice. They are collected once, and then kept up to date.
+func (ch *Changes) taggedPayments(e *entry, payments refundable) (id string, tagged refundable) {
+	if e.Evidence.Calldata.IsZero() {
 		return "", nil
 	}
-	inv := ch.invoice(ch.before.named.get(t.Evidence.Calldata))
-	if inv.ID == "" || inv.ChainKey != t.ChainKey || inv.Merchant != t.From {
+	inv := ch.invoice(ch.before.named.get(e.Evidence.Calldata))
+	if inv.ID == "" || inv.ChainKey != e.ChainKey || inv.Merchant != e.From {
 		return "", nil
 	}
-	if slices.ContainsFunc(payments, func(p invoice.Refundable) bool { return p.InvoiceID == inv.ID }) || ch.before.lacking {
-		return inv.ID, payments
+	of := refundableOf{e.refundPair(), inv.ID}
+	tagged, ok := ch.refundable[of]
+	if ok || ch.before.lacking {
+		return inv.ID, tagged
 	}
-	return inv.ID, ch.listed(ch.before.newest.get(inv.ID), r)
+	for _, p := range payments {
+		if p.InvoiceID == inv.ID {
+			tagged = append(tagged, p)
+		}
+	}
+	if len(tagged) == 0 {
+		var ids []string
+		for _, id := range ch.before.newest.get(inv.ID) {
+			if p, known := ch.payment(id); known && p.InvoiceID == inv.ID && p.From == e.To && p.RefundedFrom() == e.From {
+				ids = append(ids, id)
+			}
+		}
+		tagged = ch.listed(ids)
+	}
+	ch.refundable[of] = tagged
+	return inv.ID, tagged
 }
