@@ -147,6 +147,7 @@ type Indexer struct {
 	expiring       bool                    // some invoices may have reached their expiry time
 	others         othersProgress          // progress of another replica that reads the chain
 	readFrom       map[blockID]node        // which node returned a block that was read; zero for final blocks
+	observed       map[blockID]uint64      // hashes of the transfers with which blocks were recorded last
 	distinctChecks map[chainPair]time.Time // when a node was last checked against another chain; zero once that is decided
 
 	// filled is the newest block that the gap filler recorded. It belongs to that goroutine.
@@ -210,6 +211,7 @@ func New(c Config) *Indexer {
 		loops:          map[string]*loop{},
 		failingSince:   map[string]time.Time{},
 		readFrom:       map[blockID]node{},
+		observed:       map[blockID]uint64{},
 		distinctChecks: map[chainPair]time.Time{},
 		probes:         map[*chain.Node]probe{},
 	}

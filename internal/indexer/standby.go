@@ -108,6 +108,9 @@ func (ix *Indexer) adopt(ctx context.Context, cursor ledger.Progress) error {
 	if err != nil {
 		return err
 	}
+	if !ix.reads() || ix.tracker == nil || ix.tracker.Tip().Hash != cursor.Indexed.Hash {
+		clear(ix.observed) // another replica has recorded blocks
+	}
 	ix.tracker, ix.revision = NewTracker(cursor, stored), cursor.Revision
 	return nil
 }

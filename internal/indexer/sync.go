@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -219,12 +220,24 @@ func (ix *Indexer) observe(ctx context.Context, n node, blocks []ledger.Block) e
 	}
 	if len(ix.readFrom) > maxReadFrom {
 		clear(ix.readFrom)
+		clear(ix.observed)
 	}
 	for _, b := range blocks {
 		ix.tracker.Append(b.Header)
-		ix.readFrom[idOf(b.Header)] = n
+		ix.readFrom[idOf(b.Header)], ix.observed[idOf(b.Header)] = n, hashOf(b.Transfers)
 	}
 	return nil
+}
+
+// hashSeed is the seed of hashOf.
+var hashSeed = maphash.MakeSeed()
+
+// hashOf returns a hash of transfers, whatever their order.
+func hashOf(transfers []invoice.Transfer) (sum uint64) {
+	for _, t := range transfers {
+		sum += maphash.Comparable(hashSeed, t)
+	}
+	return sum
 }
 
 // catchUp reads blocks that are already final, up to maxBlocks below the line, and confirms the ones that are

@@ -611,6 +611,38 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
+// TestQuorumOnOmittedRefund has a node leave out a transfer from a settlement address when its block is read, and not when
+// the block becomes final: the transfer, which may be a refund, is recorded. One that is no refund is not, and its block
+// becomes final, too, also after a restart.
+func TestQuorumOnOmittedRefund(t *testing.T) {
+	for _, refund := range []bool{true, false} {
+		for _, omitted := range []bool{true, false} {
+			f := newFixture(t, nil)
+			quorum := func(c *Config) { c.Chain.Quorum = 2 }
+			proxies := f.nodes(t, 2, quorum)
+			f.ledger.lost = map[invoice.Address]bool{merchant: !refund}
+			f.chain.Mine()
+			f.catchUp(t)
+			back := chaintest.NewTx(chaintest.Transfer(token, merchant, bob, five))
+			if omitted {
+				proxies[0].SetFaults(chaintest.DropLogs{Txs: []common.Hash{back.Hash}})
+			}
+			f.chain.Mine(chaintest.NewTx(pays(alice, 1)), back)
+			f.catchUp(t)
+			proxies[0].SetFaults()
+			if !omitted {
+				f.restart(t, quorum, proxies[0].URL, proxies[1].URL)
+			}
+			f.chain.MineEmpty(3)
+			f.catchUp(t)
+			f.expect(t, 5, 2, 0, map[bool]int{true: 2, false: 1}[refund], 0)
+			for i := range 2 {
+				expect.Equal(t, f.state(i), chain.StateOK, "refund %t, omitted %t: node %d is", refund, omitted, i)
+			}
+		}
+	}
+}
+
 // TestQuorumOnLateAddress has an address become a settlement address after a block with a transfer to it was read: the
 // transfer is recorded before the block is final, and no node is blamed.
 func TestQuorumOnLateAddress(t *testing.T) {

@@ -173,7 +173,7 @@ func (ix *Indexer) logDifference(readings []transfersReading) {
 
 // deviates returns the lowest block where a reading differs from the pending transfers, or 0. Outgoing transfers are
 // recorded only if they are refunds, and transfers from deposit addresses of lost invoices never, so both may be missing
-// from pending.
+// from pending if the block was recorded with them.
 func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *reading, c *addressCache) (uint64, error) {
 	wrong, more := differences(pending, r.transfers())
 	moved := make([]movement, len(more))
@@ -184,8 +184,13 @@ func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *
 	if err != nil {
 		return 0, err
 	}
+	known := make(map[uint64]bool)
+	for _, b := range r.blocks {
+		sum, ok := ix.observed[idOf(b.Header)]
+		known[b.Number] = ok && sum == hashOf(b.Transfers)
+	}
 	for i, t := range more {
-		if lacks[i] {
+		if lacks[i] || !known[t.BlockNumber] {
 			wrong = append(wrong, t)
 		}
 	}

@@ -95,31 +95,39 @@ func NewBuckets[K comparable](limit Limit, maxKeys int, now func() time.Time) *B
 func (b *Buckets[K]) Limit() Limit { return b.limit }
 
 // Take uses a token of the key's bucket, if there is one.
-func (b *Buckets[K]) Take(key K) Result {
-	now, interval := b.now(), b.limit.interval()
+func (b *Buckets[K]) Take(key K) Result { return b.TakeIn(key, b.limit.Window) }
+
+// TakeIn is Take of a bucket that refills in another window than others. A key has always the same window.
+func (b *Buckets[K]) TakeIn(key K, window time.Duration) Result {
+	now, limit := b.now(), b.limit
+	limit.Window = window
+	interval := limit.interval()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	debt := b.debt(key, now)
-	if debt > b.limit.Window-interval {
-		return Result{limit: b.limit, wait: debt - (b.limit.Window - interval)}
+	debt := b.debt(key, now, window)
+	if debt > window-interval {
+		return Result{limit: limit, wait: debt - (window - interval)}
 	}
 	debt += interval
 	b.full.set(key, now.Add(debt))
-	return Result{OK: true, Remaining: int((b.limit.Window - debt) / interval), limit: b.limit, wait: interval}
+	return Result{OK: true, Remaining: int((window - debt) / interval), limit: limit, wait: interval}
 }
 
 // Return returns a token that Take has used.
-func (b *Buckets[K]) Return(key K) {
+func (b *Buckets[K]) Return(key K) { b.ReturnIn(key, b.limit.Window) }
+
+// ReturnIn returns a token that TakeIn has used.
+func (b *Buckets[K]) ReturnIn(key K, window time.Duration) {
 	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if debt := b.debt(key, now); debt > 0 {
-		b.full.set(key, now.Add(debt-b.limit.interval()))
+	if debt := b.debt(key, now, window); debt > 0 {
+		b.full.set(key, now.Add(debt-window/time.Duration(b.limit.Quota)))
 	}
 }
 
 // debt returns how long it takes until the key's bucket is full. The caller holds mu.
-func (b *Buckets[K]) debt(key K, now time.Time) time.Duration {
+func (b *Buckets[K]) debt(key K, now time.Time, window time.Duration) time.Duration {
 	full, _ := b.full.get(key)
-	return min(max(full.Sub(now), 0), b.limit.Window) // a clock that was set back must not lock clients out
+	return min(max(full.Sub(now), 0), window) // a clock that was set back must not lock clients out
 }

@@ -158,14 +158,20 @@ func (o *order) judge(inv apitypes.Invoice, a balance, miss func(string, ...any)
 	}
 	about := fmt.Sprintf("%s: invoice %s is %s with %s of %s; the chain has %s (%s in time) and up to %s (%s) for it", o.name, inv.ID, inv.Status, paid, o.amount(), a.all, a.due, a.mayAll, a.mayDue)
 	switch {
-	case inv.Status == "open" && o.chain.hides() && (o.voiding || a.due.Cmp(o.amount()) < 0): // a payment may be in a transaction that no node returns
-	case inv.Status == "open":
+	case inv.Status == "open" && !o.mayStayOpen(a):
 		miss("%s", about)
+	case inv.Status == "open":
 	case !slices.Contains(wanted, inv.Status), paid.Cmp(a.mayAll) > 0:
 		o.merchant.world.fail("%s; want %v", about, wanted)
 	case paid.Cmp(a.all) < 0:
 		miss("%s", about)
 	}
+}
+
+// mayStayOpen reports whether the order may stay open: a payment may be in a transaction that no node returns, or an order
+// that was void in a lost past cannot be made void again, because a payment is in quarantine.
+func (o *order) mayStayOpen(a balance) bool {
+	return o.chain.hides() && (o.voiding || a.due.Cmp(o.amount()) < 0) || o.voiding && o.merchant.world.isRestored() && o.merchant.world.screening.holds(o)
 }
 
 // judgePayments compares the confirmed payments with the transfers. Each transfer pays once.

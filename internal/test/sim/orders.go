@@ -232,7 +232,7 @@ func (o *order) giveBack(r *rand.Rand) {
 // tryReceiver sometimes asks for a refund to an address that receives payments, which must be refused.
 func (o *order) tryReceiver(r *rand.Rand, p apitypes.Payment) {
 	w, path := o.merchant.world, "/api/payments/"+p.ID+"/refunds"
-	if other := w.anyOrder(r); other != nil && other.chain == o.chain && common.HexToAddress(p.From) != other.payTo() && r.IntN(4) == 0 &&
+	if other := w.anyOrder(r); other != nil && other.chain == o.chain && common.HexToAddress(p.From) != other.payTo() && r.IntN(4) == 0 && !other.lost &&
 		o.merchant.call(http.MethodPost, path, object{"to": other.payTo().Hex()}, nil) == nil {
 		w.fail("%s: a refund to %s, which receives payments, was prepared", o.name, other.payTo())
 	}

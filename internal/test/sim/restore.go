@@ -187,7 +187,7 @@ func (w *world) decideAgain() {
 	w.mu.Unlock()
 	for _, o := range w.allOrders() {
 		if o.voiding && !o.lost {
-			w.busy.Go(o.voidAgain)
+			w.all.Go(o.voidAgain)
 		}
 	}
 	for _, h := range all {
@@ -201,14 +201,14 @@ func (w *world) decideAgain() {
 	}
 }
 
-// voidAgain repeats the merchant's request after a restore until the service answers it. The service refuses it while
-// the blocks since the backup are being read.
+// voidAgain repeats the merchant's request after a restore until the service carries it out or the invoice is not open. The
+// service refuses it while blocks since the backup are being read, and while payments that cover the invoice are held.
 func (o *order) voidAgain() {
-	for range 600 {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := o.void()
 		var refused *refusedError
-		behind := errors.As(err, &refused) && strings.Contains(refused.body, `"chain_behind"`)
-		if !behind && !errors.Is(err, errLost) || !o.merchant.world.pause(time.Second) {
+		later := errors.As(err, &refused) && (strings.Contains(refused.body, `"chain_behind"`) || strings.Contains(refused.body, `"payment_seen"`))
+		if !later && !errors.Is(err, errLost) || !o.merchant.world.pause(pause) {
 			return
 		}
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/server"
@@ -173,6 +176,13 @@ func (h *screeningHook) judgePayments(all []apitypes.Payment) {
 // leaves reports whether the operator leaves a payment in quarantine.
 func (h *screeningHook) leaves(p apitypes.Payment) bool {
 	return h != nil && p.Screening == apitypes.ScreeningQuarantined && decision(p.ID) == ""
+}
+
+// holds reports whether a payment that was sent for an order is in quarantine.
+func (h *screeningHook) holds(o *order) bool {
+	return h != nil && slices.ContainsFunc(o.sent, func(tx *types.Transaction) bool {
+		return h.last[tx.Hash().Hex()] == apitypes.ScreeningQuarantined
+	})
 }
 
 // counts returns what is left of what the rules say about a transfer: whether it may be a payment of an order, is one,

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -193,10 +194,10 @@ type API struct {
 	conf          Config
 	chains        map[string]chain.Chain
 	providers     map[string]Provider
-	pages         *slots       // of lists
-	waiting       *slots       // of event streams and requests with wait
-	waitingPayers *slots       // of payers' requests with wait, by invoice
-	submitted     submitLimits // authorizations
+	pages         *slots          // of lists
+	waiting       *slots          // of event streams and requests with wait
+	waitingPayers *slots          // of payers' requests with wait, by invoice
+	submitted     *limits.Divided // authorizations
 	reports       *slots
 	pings         *slots
 	redelivering  *slots
@@ -234,7 +235,7 @@ func New(c Config) *API {
 		providers: make(map[string]Provider, len(c.Providers)),
 		pages:     slotsOf("lists", 0, MaxPages),
 		waiting:   slotsOf("waiting", MaxOwnWaiting, MaxWaiting), waitingPayers: slotsOf("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers),
-		submitted: newSubmitted(c.Now),
+		submitted: limits.NewDivided(limits.Quota{Name: "authorizations", All: AllAuthorizations, OfObject: AuthorizationsOfInvoice, OfClient: AuthorizationsOfClient}, c.Now),
 		reports:   slotsOf("reports", MaxOwnReports, MaxReports), exports: slotsOf("exports", MaxOwnExports, MaxExports),
 		pings: slotsOf("pings", MaxOwnPings, MaxPings), settling: slotsOf("settling", MaxOwnSettling, MaxSettling),
 		redelivering: slotsOf("redelivering", MaxOwnRedelivering, MaxRedelivering),

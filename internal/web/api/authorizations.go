@@ -13,29 +13,26 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of authorizations at the public door.
 const (
 	// AuthorizationsOfInvoice bounds the submitted authorizations per minute for one invoice.
-	AuthorizationsOfInvoice = 20
+	AuthorizationsOfInvoice = 40
 	// AuthorizationsOfClient bounds the authorizations per minute of one client network. An IPv6 site
 	// may submit limits.SiteWeight times as many. Each authorization calls the nodes, and these
 	// calls are divided only among merchants.
 	AuthorizationsOfClient = 60
+	// AllAuthorizations bounds the authorizations per minute of all clients. A merchant, a client network at it, and a
+	// client network at an invoice have a share.
+	AllAuthorizations = 6000
 	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
 	MaxAuthorizationWait = 30
 	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time.
 	MaxWaitingPayers = 300
 	// MaxWaitingForInvoice bounds the waiting requests for one invoice.
 	MaxWaitingForInvoice = 5
-	// authorizationWindow is the period of AuthorizationsOfInvoice and AuthorizationsOfClient.
-	authorizationWindow = time.Minute
-	// limitedInvoices is the number of invoices with a tracked limit, and limitedNetworks the number of
-	// client networks.
-	limitedInvoices, limitedNetworks = 10_000, 50_000
 )
 
 // Authorizations accepts payers' authorizations. *ledger.Service implements it.
@@ -71,7 +68,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
-	if err := a.submitted.take(r.Context(), inv.ID); err != nil {
+	if err := a.submitted.Take(r.Context(), inv.MerchantID, inv.ID); err != nil {
 		return err
 	}
 	accepted, err := a.conf.Ledger.Authorize(r.Context(), inv.ID, submitted)
@@ -183,33 +180,4 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 		text(o, "", "signature", &a.Signature, invoice.ParseAuthorizationSignature),
 	)
 	return a, err
-}
-
-// submitLimits limit the authorizations that are submitted.
-type submitLimits struct {
-	ofInvoices *limits.Buckets[string]
-	ofNetworks limits.NetworkBuckets
-}
-
-func newSubmitted(now func() time.Time) submitLimits {
-	limit := func(quota int) limits.Limit {
-		return limits.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
-	}
-	return submitLimits{
-		limits.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now),
-		limits.NewNetworkBuckets(limit(AuthorizationsOfClient), limitedNetworks, now),
-	}
-}
-
-// take counts an authorization of the context's client for an invoice, or returns an
-// *limits.ExceededError and does not count it.
-func (s submitLimits) take(ctx context.Context, invoiceID string) error {
-	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
-		return err
-	}
-	err := s.ofNetworks.Take(ctx)
-	if err != nil {
-		s.ofInvoices.Return(invoiceID)
-	}
-	return err
 }

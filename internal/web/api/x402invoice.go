@@ -47,7 +47,7 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return invalidField(x402.HeaderSignature, "%v", err)
 		}
-		if err := a.submitted.take(r.Context(), id); err != nil {
+		if err := a.submitted.Take(r.Context(), inv.MerchantID, id); err != nil {
 			return err
 		}
 		if answer, err = a.conf.Facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, x402.ErrNotTaken) {

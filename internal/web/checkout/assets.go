@@ -4,7 +4,6 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -34,37 +33,17 @@ var assets = map[string]webpage.File{
 	"icon.svg":    newAsset("icon.svg", icon),
 }
 
-// newAsset returns the file with a name, under a folder named by its hash.
+// newAsset returns the file with a name.
 func newAsset(name string, body []byte) webpage.File {
-	file := webpage.NewFile("", name, body)
-	hash := strings.Split(file.Path, ".")[1]
-	file.Path = "/checkout/static/" + hash + "/" + name
-	return file
+	return webpage.NewFile("/checkout/static", name, body)
 }
 
-// asset answers with a file. During an upgrade pages of the other release name it with another hash. They get
-// this release's file, which is then not cached.
+// asset answers with a file.
 func (c *Checkout) asset(w http.ResponseWriter, r *http.Request) error {
-	a, ok := assets[r.PathValue("file")]
-	if !ok {
-		return errNotFound
-	}
-	if a.Path == assets["embed.js"].Path {
+	if r.PathValue("file") == "embed.js" {
 		shareScript(w)
 	}
-	cached := "no-cache"
-	if a.Path == r.URL.Path {
-		cached = webpage.Forever
-	}
-	c.sendAsset(w, r, a, cached)
-	return nil
-}
-
-// sendAsset answers with a file and a header Cache-Control.
-func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a webpage.File, cacheControl string) {
-	if err := a.Send(w, r, cacheControl); err != nil {
-		c.conf.Logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
-	}
+	return c.SendFile(w, r, assets)
 }
 
 // templates returns the templates of each language. They are parsed at first use: one language takes

@@ -75,6 +75,6 @@ func (c *Checkout) sendLogo(w http.ResponseWriter, r *http.Request, m invoice.Me
 		return fmt.Errorf("read the logo of %s: %w", m.ID, err)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=86400")
-	c.send(w, r, "image/png", png)
+	c.Write(w, r, http.StatusOK, "image/png", png)
 	return nil
 }

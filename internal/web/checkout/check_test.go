@@ -218,11 +218,9 @@ func TestPageAsksAgain(t *testing.T) {
 	w := newWorld()
 	n := &nodes{report: chain.Report{State: chain.Unknown}, replaced: true}
 	w.nodes = n
-	c := w.checkout()
-	h := handlerOf(c)
+	h := w.handler()
 	look := func(path string) (words, next string) {
 		w.now += int64(keepLookups / time.Second)
-		c.lookups.limit = limiter{}
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		page := parsePage(t, answer.Body.String())

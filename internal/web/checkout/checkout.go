@@ -119,19 +119,20 @@ type Config struct {
 
 // Checkout serves the checkout pages.
 type Checkout struct {
+	*webpage.Pages
+
 	conf      Config
 	chains    map[string]chain.Chain
 	chainKeys []string
 	lookups   lookups
-	claimed   limiter // of claims
-	reported  limiter // of reports by wallets
-	named     limiter // of addresses for refunds
-	linked    limiter // of invoices of links
-	// linkedLong limits the same for an hour, of addresses and of IPv6 sites at a merchant.
-	linkedLong *limits.Buckets[party]
-	mailed     limiter    // requested mails
-	open       *openPages // nil without a feed
-	cursors    cursors
+	claimed   *limits.Divided         // claims
+	reported  *limits.Divided         // reports by wallets
+	named     *limits.Divided         // addresses for refunds
+	linked    *limits.Divided         // invoices of links
+	mailed    *limits.Divided         // requested mails
+	held      *limits.Buckets[holder] // transfer amounts of links' invoices
+	open      *openPages              // nil without a feed
+	cursors   cursors
 }
 
 // New returns a Checkout. It panics without a Reader, a clock or a Logger.
@@ -157,16 +158,24 @@ func New(c Config) *Checkout {
 	if c.Progress == nil {
 		c.Progress = func(string) Progress { return Progress{Synced: c.Now()} }
 	}
+	divided := func(name string, all, ofObject, ofClient int) *limits.Divided {
+		return limits.NewDivided(limits.Quota{Name: name, All: all, OfObject: ofObject, OfClient: ofClient}, c.Now)
+	}
 	checkout := &Checkout{
 		conf: c, chains: chains, chainKeys: keysOf(c.Chains),
 		lookups: lookups{
-			conf:     c,
+			conf: c, limit: divided("lookups", Lookups, LookupsOfInvoice, LookupsOfClient),
 			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
+		cursors:  cursors{all: make(map[string]cursorRead, len(c.Chains))},
+		claimed:  divided("claims", AllClaims, ClaimsOfInvoice, ClaimsOfClient),
+		reported: divided("reports", AllReports, ReportsOfInvoice, ReportsOfClient),
+		named:    divided("refund_addresses", AllAddresses, AddressesOfRefund, AddressesOfClient),
+		linked:   divided("link_invoices", AllLinkInvoices, InvoicesOfLink, InvoicesOfClient),
+		mailed:   divided("mails", AllMails, AllMails, MailsOfClient),
+		held:     newHeld(c.Now),
 	}
-	long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
-	checkout.linkedLong = limits.NewBuckets[party](long, AllLinkInvoices*int(time.Hour/window), c.Now)
+	checkout.Pages = newPages(checkout)
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout)
 	}

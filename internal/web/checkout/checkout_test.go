@@ -216,21 +216,35 @@ func handlerOf(c *Checkout) http.Handler {
 
 func (w *world) defaultNow() time.Time { return time.Unix(w.now, 0) }
 
+// comingFrom returns a request of a client at an address with a port.
+func comingFrom(client string, r *http.Request) *http.Request {
+	r.RemoteAddr = client
+	return r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
+}
+
+// from returns a request of a client at an address with a port.
+func from(client string) *http.Request {
+	return comingFrom(client, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", nil))
+}
+
+// hosts returns n client addresses.
+func hosts(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("198.51.%d.%d:1", 100+i/256, i%256))
+	}
+	return all
+}
+
 // askFrom sends a request from a client address and returns the status.
 func askFrom(h http.Handler, client, path string) int {
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)
-	r.RemoteAddr = client
-	r = r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, r)
+	h.ServeHTTP(answer, comingFrom(client, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)))
 	return answer.Code
 }
 
 // postForm sends a form from a client address.
 func postForm(h http.Handler, client, path string, form url.Values, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example"+path, strings.NewReader(form.Encode()))
-	r.RemoteAddr = client
-	r = r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
+	r := comingFrom(client, httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example"+path, strings.NewReader(form.Encode())))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])

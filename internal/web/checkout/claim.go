@@ -70,8 +70,8 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.claimed.allow(c.conf.Now(), r, quota{all: AllClaims, ofObject: ClaimsOfInvoice, ofClient: ClaimsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
-		return errTooOften
+	if err := c.claimed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+		return err
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	result, err := c.conf.Claims.Claim(r.Context(), ledger.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})

@@ -8,7 +8,7 @@ func (c *Checkout) embedScript(w http.ResponseWriter, r *http.Request) error {
 	a := assets["embed.js"]
 	w.Header().Set("Content-Location", a.Path)
 	shareScript(w)
-	c.sendAsset(w, r, a, "public, max-age=3600")
+	c.Sent(r, a.Send(w, r, "public, max-age=3600"))
 	return nil
 }
 

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -23,8 +25,8 @@ const (
 	InvoicesOfLink = 60
 	// InvoicesOfClient bounds the invoices per minute of one client network.
 	InvoicesOfClient = 20
-	// InvoicesOfClientPerHour bounds the invoices per hour of one address or IPv6 site at a merchant. At 20 a
-	// minute one client could take all transfer amounts of a price.
+	// InvoicesOfClientPerHour bounds the invoices of one address or IPv6 site at a merchant in an hour, or in
+	// their lifetime if that is longer. So one client holds at most three times as many transfer amounts of a price.
 	InvoicesOfClientPerHour = 100
 	// AllLinkInvoices bounds the invoices per minute of all links.
 	AllLinkInvoices = 300
@@ -126,8 +128,8 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	if !c.admits(r, l) {
-		w.Header().Set("Retry-After", fmt.Sprint(seconds(window)))
+	if exceeded := (*limits.ExceededError)(nil); errors.As(c.admit(r, l), &exceeded) {
+		w.Header().Set("Retry-After", exceeded.RetryAfter)
 		return again(http.StatusTooManyRequests, "link.problem.often")
 	}
 	inv, err := c.conf.Links.Pay(r.Context(), l.PaymentLink, amount, visit)
@@ -151,21 +153,35 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// admits counts an invoice of a link, unless a limit is reached.
-func (c *Checkout) admits(r *http.Request, l link) bool {
-	at, all := party{merchant: l.MerchantID}, networksOf(r)
-	if len(all) > 0 {
-		at.network = all[len(all)-1].prefix
-		if !c.linkedLong.Take(at).OK {
-			return false
-		}
+// holder is a client network that holds transfer amounts of a merchant by invoices with a lifetime of this window.
+type holder struct {
+	limits.Party
+
+	window time.Duration
+}
+
+// newHeld returns the buckets of InvoicesOfClientPerHour.
+func newHeld(now func() time.Time) *limits.Buckets[holder] {
+	limit := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour, Window: time.Hour}
+	return limits.NewBuckets[holder](limit, AllLinkInvoices*int(time.Hour/limits.QuotaWindow), now)
+}
+
+// admit counts an invoice of a link, unless a limit is reached. The error is a *limits.ExceededError.
+func (c *Checkout) admit(r *http.Request, l link) error {
+	networks := limits.Networks(r.Context())
+	if len(networks) == 0 {
+		return c.linked.Take(r.Context(), l.MerchantID, l.ID)
 	}
-	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient}
-	allowed := c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID)
-	if !allowed && len(all) > 0 {
-		c.linkedLong.Return(at)
+	at := holder{limits.PartyOf(l.MerchantID), max(l.Lifetime, time.Hour)}
+	at.Network = networks[len(networks)-1].Client.Network
+	err := c.held.TakeIn(at, at.window).Err()
+	if err != nil {
+		return err
 	}
-	return allowed
+	if err = c.linked.Take(r.Context(), l.MerchantID, l.ID); err != nil {
+		c.held.ReturnIn(at, at.window)
+	}
+	return err
 }
 
 // visitIn returns the visit that a form names, and parses the form. The error is errBadForm.
@@ -289,7 +305,7 @@ func (c *Checkout) linkCode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	c.send(w, r, "image/svg+xml", code.SVG())
+	c.Write(w, r, http.StatusOK, "image/svg+xml", code.SVG())
 	return nil
 }
 

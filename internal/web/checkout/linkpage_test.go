@@ -321,7 +321,16 @@ func TestLinkLimitPerHour(t *testing.T) {
 			break // what came back is used up
 		}
 	}
-	f.link.MerchantID = "tea-house"
+	f.link.Lifetime = 24 * time.Hour
+	made = len(f.paid)
+	for range 25 * time.Hour / time.Minute {
+		press("192.0.2.1")
+		f.now += 60
+	}
+	if n := len(f.paid) - made; n < InvoicesOfClientPerHour || n > 3*InvoicesOfClientPerHour {
+		t.Errorf("one client holds the amounts of %d invoices that can be paid for a day", n)
+	}
+	f.link.Lifetime, f.link.MerchantID = time.Hour, "tea-house"
 	elsewhere := askLink(h, "tea-house/espresso", url.Values{"visit": {"v"}}, "client", "192.0.2.1").Code
 	expect.Equal(t, elsewhere, http.StatusSeeOther, "the client at another merchant: status")
 	f.link.MerchantID = "corner-cafe"

@@ -13,6 +13,18 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 )
 
+// Limits of lookups at the nodes.
+const (
+	// LookupsOfInvoice bounds the lookups per minute for one invoice.
+	LookupsOfInvoice = 15
+	// LookupsOfClient bounds the lookups per minute of one client network.
+	LookupsOfClient = 30
+	// Lookups bounds the lookups per minute of all clients.
+	Lookups = 300
+	// MaxLookups bounds the lookups in flight. A merchant and a client network have a share.
+	MaxLookups = 16
+)
+
 const (
 	// AnswerWithin is how long an answer about a transaction waits for the nodes. A lookup that takes
 	// longer continues, and the page asks again.
@@ -40,7 +52,7 @@ type Inspector interface {
 // queued, keepQueued ago; older ones are removed when one begins.
 type lookups struct {
 	conf     Config
-	limit    limiter
+	limit    *limits.Divided
 	inFlight *limits.Shares[limits.Party]
 
 	mu     sync.Mutex
@@ -76,7 +88,7 @@ func (n *nodeLookup) isNewer(now time.Time, than time.Duration) bool {
 }
 
 // ask returns the lookup that answers a question: a recent one, or one that begins, for the
-// merchant owner. The error is errTooOften.
+// merchant owner. The error of a refusal is errTooOften or *limits.ExceededError.
 func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeLookup, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,9 +110,9 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 		return nil, errTooOften
 	}
 	done := func() { l.inFlight.Give(1, payer...) }
-	if !l.limit.allow(l.conf.Now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
+	if err := l.limit.Take(r.Context(), owner, q.invoiceID); err != nil {
 		done()
-		return nil, errTooOften
+		return nil, err
 	}
 	l.recent[q] = lookup
 	ctx := chain.OnBehalfOf(context.WithoutCancel(r.Context()), owner)

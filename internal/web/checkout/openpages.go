@@ -85,8 +85,8 @@ type streamClaim = limits.Claim[limits.Party]
 // streamsFrom returns the claims of the networks of a request's client.
 func streamsFrom(r *http.Request) []streamClaim {
 	from := limits.Networks(r.Context())
-	for i, n := range networksOf(r) {
-		from[i].Most = int64(StreamsOfClient * n.weight)
+	for i := range from {
+		from[i].Most = StreamsOfClient * from[i].Weight
 	}
 	return from
 }

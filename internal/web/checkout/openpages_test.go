@@ -529,23 +529,6 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	expect.Equal(t, p.count(), c.MaxStreams, "streams are open:")
 }
 
-// TestStreamsOfASiteAreLimited opens streams from the networks of one IPv6 site.
-func TestStreamsOfASiteAreLimited(t *testing.T) {
-	c := newWorld().config()
-	c.Feed = newFeed()
-	p := New(c).open
-	for i := range StreamsOfClient * limits.SiteWeight {
-		expect.Success(t)(p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(fmt.Sprintf("[2001:db8:1:%x::1]:1", i)))))
-	}
-	var exceeded *limits.ExceededError
-	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {
-		t.Errorf("beyond the site's limit: %v", err)
-	}
-	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:2::1]:1"))); err != nil {
-		t.Errorf("another site: %v", err)
-	}
-}
-
 func TestStreamsEndWithTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &liveWorld{world: newWorld(), t: t, feed: newFeed(), began: time.Now()}

@@ -43,15 +43,15 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.mailed.allow(c.conf.Now(), r, quota{all: AllMails, ofClient: MailsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
-		return errTooOften
+	if err := c.mailed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+		return err
 	}
 	text := locale.For(r)
 	form := mailForm{Typed: shortened(strings.TrimSpace(r.PostForm.Get("email")))}
 	status := http.StatusBadRequest
 	switch err := c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), strings.TrimSpace(r.PostForm.Get("email"))); {
 	case err == nil:
-		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // a stored id, and a language of the catalogue
+		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther)
 		return nil
 	case errors.Is(err, mailer.ErrAddress):
 		form.Problem = text.T("receipt.mail.invalid", nil)

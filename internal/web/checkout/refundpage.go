@@ -112,8 +112,8 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.named.allow(c.conf.Now(), r, quota{all: AllAddresses, ofObject: AddressesOfRefund, ofClient: AddressesOfClient}, refund.MerchantID, refund.ID) {
-		return errTooOften
+	if err := c.named.Take(r.Context(), refund.MerchantID, refund.ID); err != nil {
+		return err
 	}
 	typed := r.PostForm.Get("to")
 	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
@@ -139,7 +139,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.conf.Logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
-	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored token and a language
+	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther)
 	return nil
 }
 

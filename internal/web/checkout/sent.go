@@ -42,8 +42,8 @@ func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
 	if s.invoice.Status == invoice.Drafted {
 		return errNotFound
 	}
-	if !c.reported.allow(c.conf.Now(), r, quota{all: AllReports, ofObject: ReportsOfInvoice, ofClient: ReportsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
-		return errTooOften
+	if err := c.reported.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+		return err
 	}
 	if err := c.conf.Reports.ReportTransaction(r.Context(), s.invoice.ID, ledger.ReportedTransaction{Hash: tx, At: c.conf.Now()}); err != nil {
 		return fmt.Errorf("keep what a wallet sent for %s: %w", s.invoice.ID, err)

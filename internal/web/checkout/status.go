@@ -32,7 +32,7 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.send(w, r, "application/json", now.json(c.conf.Now()))
+	c.Write(w, r, http.StatusOK, "application/json", now.json(c.conf.Now()))
 	return nil
 }
 

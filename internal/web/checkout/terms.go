@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -32,12 +31,7 @@ func (c *Checkout) terms(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(newTerms(s.invoice, s.chain))
-	if err != nil {
-		return fmt.Errorf("encode the terms: %w", err)
-	}
-	c.send(w, r, "application/json", body)
-	return nil
+	return c.WriteJSON(w, r, http.StatusOK, newTerms(s.invoice, s.chain))
 }
 
 func newTerms(inv invoice.Invoice, on chain.Chain) Terms {

@@ -1,8 +1,6 @@
 package checkout
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -51,12 +49,7 @@ func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
 	}
 	data := s.walletData()
 	data.Gasless = c.conf.TakesX402 != nil && c.conf.TakesX402(s.chain.Key)
-	body, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("encode what a wallet needs: %w", err)
-	}
-	c.send(w, r, "application/json", body)
-	return nil
+	return c.WriteJSON(w, r, http.StatusOK, data)
 }
 
 // walletData returns every field except Gasless. It is a pure function.

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -36,6 +37,10 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%s answers %d, %s", file.path, file.status, kind)
 		}
 		expect.Equal(t, file.header.Get("Cache-Control"), webpage.Forever, "browsers keep %s as", file.path)
+		other := owner.get("/dashboard/static/0123456789abcdef/" + path.Base(file.path)) // as a page of another release
+		if other.body != file.body || other.header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s answers %d, %s", other.path, other.status, other.header.Get("Cache-Control"))
+		}
 	}
 	if loaded != 1 || texts != 1 {
 		t.Errorf("the page has %d scripts and %d catalogues of texts", loaded, texts)

@@ -56,6 +56,8 @@ type Config struct {
 
 // Dashboard serves the pages.
 type Dashboard struct {
+	*webpage.Pages
+
 	cfg     Config
 	playing sync.Mutex // held while a scenario is played
 	service service
@@ -70,6 +72,7 @@ func New(c Config) *Dashboard {
 		panic("dashboard: Config.API, Sessions, Now and Logger are required")
 	}
 	d := &Dashboard{cfg: c, service: service{c.API}, mails: newMailLimits(c.Now), chains: make(map[string]chain.Chain, len(c.Chains))}
+	d.Pages = newPages(d)
 	if c.Feed != nil {
 		d.live = newLiveStreams(c.Feed, c.Now)
 	}
@@ -96,10 +99,12 @@ func (d *Dashboard) Routes() []webpage.Route {
 	}
 	routes = slices.Concat(routes, d.peopleRoutes(), d.passkeyRoutes(), d.providerRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
 		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.approvalRoutes(), d.operatorRoutes(), d.scenarioRoutes())
-	for _, f := range files {
-		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))
-	}
-	return routes
+	return append(routes, d.route("GET /dashboard/static/{hash}/{file}", "", d.file, webpage.Open))
+}
+
+// file answers with a file that pages load.
+func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) error {
+	return d.SendFile(w, r, files)
 }
 
 // route returns a route. It needs a session of a person with the scope, unless an option changes that.

@@ -154,7 +154,7 @@ func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
 	err := d.service.get(r.Context(), id("/api/merchants", e.MerchantID)+"/webhook", nil, &answer)
 	if err == nil {
 		to = answer.Webhook.URL
-	} else if page := pageFor(err); page.Status >= http.StatusInternalServerError {
+	} else if page := d.PageOf(err); page.Status >= http.StatusInternalServerError {
 		return "", err
 	}
 	var b strings.Builder

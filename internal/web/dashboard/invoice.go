@@ -150,9 +150,6 @@ func (d *Dashboard) sendObject(w http.ResponseWriter, r *http.Request, path stri
 	if err := json.Indent(&text, raw, "", "  "); err != nil {
 		return fmt.Errorf("indent %s: %w", path, err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if _, err := w.Write(text.Bytes()); err != nil {
-		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-	}
+	d.Write(w, r, http.StatusOK, "application/json", text.Bytes())
 	return nil
 }

@@ -162,7 +162,7 @@ func TestStylesFollowText(t *testing.T) {
 	w := newWorld(t)
 	fill(w, plain, 1)
 	p := w.named("cafe", "Maria Rossi", access.Admin)
-	sheet := regexp.MustCompile(`/dashboard/static/dashboard\.\w+\.css`).FindString(p.get("/dashboard").body)
+	sheet := regexp.MustCompile(`/dashboard/static/\w+/dashboard\.css`).FindString(p.get("/dashboard").body)
 	for _, found := range physical.FindAllStringSubmatch(p.get(sheet).body, -1) {
 		if found[1] == "" || found[1] != found[2] {
 			t.Errorf("the styles have %q", found[0])

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -69,11 +68,7 @@ func (d *Dashboard) beginPasskey(purpose access.Purpose) handler {
 		case err != nil:
 			return err
 		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(begunPasskey{token, options}); err != nil {
-			d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-		}
-		return nil
+		return d.WriteJSON(w, r, http.StatusOK, begunPasskey{token, options})
 	})
 }
 

@@ -111,10 +111,9 @@ func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
 	if found.Transaction == nil {
 		return errNotFound
 	}
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+found.Refund.ID+`.json"`)
-	_, err = w.Write(found.Transaction.Safe)
-	return err
+	d.Write(w, r, http.StatusOK, "application/json", found.Transaction.Safe)
+	return nil
 }
 
 // refundOf returns the refund in the path, with what the interface includes.

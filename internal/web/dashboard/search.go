@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/json"
 	"html"
 	"html/template"
 	"net/http"
@@ -80,12 +79,7 @@ func (d *Dashboard) suggest(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range result.Payments[:min(len(result.Payments), maxSuggested)] {
 		all = append(all, suggestion{v.Link(id("/dashboard/payments", p.ID)), plain(p.Money), v.value("payment.status", string(p.Status)) + " · " + short(p.TxHash)})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if err := json.NewEncoder(w).Encode(all); err != nil {
-		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-	}
-	return nil
+	return d.WriteJSON(w, r, http.StatusOK, all)
 }
 
 // plain returns the text of an amount in HTML.

@@ -2,16 +2,12 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"html/template"
-	"log/slog"
 	"net/http"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -22,38 +18,39 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // handler answers a request, or returns an error before it writes a response.
-type handler func(w http.ResponseWriter, r *http.Request) error
+type handler = webpage.Handler
+
+// pageError is an error that is shown as a page.
+type pageError = webpage.PageError
+
+// newPages returns what answers the requests of a dashboard.
+func newPages(d *Dashboard) *webpage.Pages {
+	return &webpage.Pages{
+		Policy: policy, Logger: d.cfg.Logger, Of: pageOf,
+		Errors: webpage.PageErrors{
+			NotFound: errNotFound, MethodNotAllowed: errMethodNotAllowed, TooOften: errTooOften, Busy: errBusy, Internal: errInternal,
+		},
+		Show: func(w http.ResponseWriter, r *http.Request, page *pageError) error {
+			return d.write(w, r, page.Status, "message.html", page.Title, page)
+		},
+	}
+}
 
 // serve returns an http.Handler that writes the errors of h as pages. An action that people must approve leads to the page
 // on which they do.
 func (d *Dashboard) serve(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w)
-		err := parseForm(w, r)
-		if err == nil {
-			err = d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
+	return d.Serve(func(w http.ResponseWriter, r *http.Request) error {
+		if err := parseForm(w, r); err != nil {
+			return err
 		}
+		err := d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
 		if page := visitOf(r).approvalPage(err); page != "" {
 			seeOther(w, r, page)
-		} else if err != nil {
-			d.WriteError(w, r, err)
+			return nil
 		}
+		return err
 	})
 }
-
-// setHeaders sets the headers of every response.
-func setHeaders(w http.ResponseWriter) { webpage.SetHeaders(w, policy) }
-
-// pageError is an error that is shown as a page.
-type pageError struct {
-	Status int
-	Title  string // id of a text
-	Text   string // id of a text, or empty
-	Detail string // explanation by the interface, in English, or empty
-}
-
-// Error returns the id of the title and the detail.
-func (e *pageError) Error() string { return e.Title + ": " + e.Detail }
 
 var (
 	errNotFound         = &pageError{Status: http.StatusNotFound, Title: "error.notFound.title", Text: "error.notFound.text"}
@@ -67,37 +64,17 @@ var (
 	errInternal         = &pageError{Status: http.StatusInternalServerError, Title: "error.internal.title", Text: "error.internal.text"}
 )
 
-// NotFound returns a handler that answers 404 with a page.
-func (d *Dashboard) NotFound() http.Handler {
-	return d.serve(func(http.ResponseWriter, *http.Request) error { return errNotFound })
-}
-
 // ForbiddenOrigin returns a handler that answers a request that a page of another origin made.
 func (d *Dashboard) ForbiddenOrigin() http.Handler {
 	return d.serve(func(http.ResponseWriter, *http.Request) error { return errOrigin })
 }
 
-// MethodNotAllowed returns a handler that answers 405 with a page, and with allow as the
-// header Allow.
-func (d *Dashboard) MethodNotAllowed(allow string) http.Handler {
-	return d.serve(func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Allow", allow)
-		return errMethodNotAllowed
-	})
-}
-
-// pageFor returns the page of an error. It hides the text of internal errors.
-func pageFor(err error) *pageError {
-	var known *pageError
+// pageOf returns the page of an error that is not of every page, or nil.
+func pageOf(err error) *pageError {
 	var refused *problem
-	var exceeded *limits.ExceededError
 	switch {
-	case errors.As(err, &known):
-		return known
 	case errors.As(err, &refused):
-		return pageOf(refused)
-	case errors.As(err, &exceeded):
-		return errTooOften
+		return pageOfProblem(refused)
 	case errors.Is(err, access.ErrMayNotApprove), errors.Is(err, access.ErrUnconfirmed):
 		return errForbidden
 	case errors.Is(err, access.ErrApprovalEnded):
@@ -106,16 +83,12 @@ func pageFor(err error) *pageError {
 		return &pageError{Status: http.StatusForbidden, Title: "error.refused.title", Text: "approval.many"}
 	case errors.Is(err, errSignedOut):
 		return errEnded
-	case errors.Is(err, db.ErrNotFound):
-		return errNotFound
-	case errors.Is(err, limits.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), db.Unavailable(err):
-		return errBusy
 	}
-	return errInternal
+	return nil
 }
 
-// pageOf returns the page of an error of the interface.
-func pageOf(p *problem) *pageError {
+// pageOfProblem returns the page of an error of the interface.
+func pageOfProblem(p *problem) *pageError {
 	switch p.Status {
 	case http.StatusNotFound:
 		return errNotFound
@@ -129,29 +102,6 @@ func pageOf(p *problem) *pageError {
 		return errInternal
 	}
 	return &pageError{Status: p.Status, Title: "error.refused.title", Detail: p.Detail}
-}
-
-// WriteError answers with a page about err, and logs it as an error if its status is 500 or
-// more.
-func (d *Dashboard) WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	setHeaders(w)
-	page := pageFor(err)
-	level := slog.LevelDebug
-	if page.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
-		level = slog.LevelError
-	}
-	d.cfg.Logger.Log(r.Context(), level, "dashboard failed",
-		"method", r.Method, "path", access.Redact(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
-	switch exceeded := (*limits.ExceededError)(nil); {
-	case errors.As(err, &exceeded):
-		w.Header().Set("Retry-After", exceeded.RetryAfter)
-	case page.Status == http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", "1")
-	}
-	if err := d.write(w, r, page.Status, "message.html", page.Title, page); err != nil {
-		d.cfg.Logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
-		http.Error(w, texts().English().T(page.Title, nil), page.Status)
-	}
 }
 
 // page is the data of a page's template.
@@ -196,26 +146,13 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, status int, fi
 	if err := templates.ExecuteTemplate(&text, "layout", data); err != nil {
 		return fmt.Errorf("render layout of %s: %w", file, err)
 	}
-	w.Header().Add("Vary", "Accept-Language")
-	if err := webpage.SendHTML(w, r, status, text.Bytes()); err != nil {
-		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-	}
+	d.Send(w, r, status, text.Bytes())
 	return nil
 }
 
 // seeOther sends the browser to a page of the dashboard with GET.
 func seeOther(w http.ResponseWriter, r *http.Request, page string) {
 	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // a path of the dashboard, which Link or next made
-}
-
-// file answers with a file that pages load.
-func (d *Dashboard) file(f webpage.File) http.Handler {
-	return d.serve(func(w http.ResponseWriter, r *http.Request) error {
-		if err := f.Send(w, r, webpage.Forever); err != nil {
-			d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-		}
-		return nil
-	})
 }
 
 // detail returns the interface's explanation of why it refused a form's request, to be shown next to

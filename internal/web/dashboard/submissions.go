@@ -99,7 +99,7 @@ func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
 	if found.Transaction != nil {
 		data.Token, data.Data = found.Transaction.To, found.Transaction.Data
 	}
-	return writeJSON(w, http.StatusOK, data)
+	return d.WriteJSON(w, r, http.StatusOK, data)
 }
 
 // refundState returns a text that changes whenever the content of a refund's page does.
@@ -152,12 +152,12 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
 		var p *problem
 		if errors.As(err, &p) {
-			return writeJSON(w, p.Status, p.Problem)
+			return d.WriteJSON(w, r, p.Status, p.Problem)
 		}
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, answer)
+		return d.WriteJSON(w, r, http.StatusOK, answer)
 	}
 	refused, err := detail(err)
 	if err != nil {
@@ -171,16 +171,4 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 		return d.showRefund(w, r, http.StatusConflict, refused, include...)
 	}
 	return d.redirect(w, r, nil, id("/dashboard/refunds", r.PathValue("id")))
-}
-
-// writeJSON answers a script.
-func writeJSON(w http.ResponseWriter, status int, body any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encode an answer: %w", err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, err = w.Write(text)
-	return err
 }

@@ -141,7 +141,7 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 		s, p, err := d.findSession(r)
 		switch {
 		case errors.Is(err, access.ErrSignedOut) && r.Method == http.MethodGet:
-			setHeaders(w)
+			webpage.SetHeaders(w, policy)
 			seeOther(w, r, "/dashboard/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
 			return
 		case errors.Is(err, access.ErrSignedOut):

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -50,15 +49,15 @@ var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// NewFile returns the file with a name and a body, at a path in a folder. It panics if the name has an
-// unknown extension.
+// NewFile returns the file with a name and a body, at a path in a folder: below it, in a folder named by the body's hash.
+// It panics if the name has an unknown extension.
 func NewFile(folder, name string, body []byte) File {
 	sum, ext := sha256.Sum256(body), path.Ext(name)
 	if mediaTypes[ext] == "" {
 		panic("webpage: no media type of " + name)
 	}
 	return File{
-		Path:      path.Join(folder, strings.TrimSuffix(name, ext)+"."+hex.EncodeToString(sum[:8])+ext),
+		Path:      path.Join(folder, hex.EncodeToString(sum[:8]), name),
 		mediaType: mediaTypes[ext], body: NewBody(body),
 	}
 }
