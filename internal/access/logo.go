@@ -10,9 +10,11 @@ import (
 	_ "image/gif"  // read
 	_ "image/jpeg" // read
 	_ "image/png"  // read
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of a logo.
@@ -20,15 +22,19 @@ const (
 	MaxLogoBytes = 256 << 10 // of the uploaded image
 	MinLogoSide  = 16        // pixels
 	MaxLogoSide  = 1024      // pixels
+	// LogosOfMerchant bounds the uploads of a merchant in LogoWindow.
+	LogosOfMerchant = 20
+	LogoWindow      = 10 * time.Minute
 )
 
 // SetLogo stores an image as a merchant's logo. It encodes the image as a small PNG, so that only its
-// pixels are served. Errors are ErrNotFound, ErrConfigured and *invoice.FieldError for the field logo.
+// pixels are served. It encodes one image at a time, because an image takes up to 17 MB. Errors are ErrNotFound,
+// ErrConfigured, limits.ErrBusy, *limits.ExceededError and *invoice.FieldError for the field logo.
 func (m *MerchantManager) SetLogo(ctx context.Context, by Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err
 	}
-	logo, encoded, err := encodeLogo(upload)
+	logo, encoded, err := m.encodeNext(id, upload)
 	if err != nil {
 		return changed, err
 	}
@@ -43,6 +49,18 @@ func (m *MerchantManager) SetLogo(ctx context.Context, by Principal, id string, 
 		return ActionMerchantUpdate, putLogo(ctx, tx, id, logo, encoded)
 	})
 	return changed, err
+}
+
+// encodeNext is encodeLogo within the limits of a merchant and of all.
+func (m *MerchantManager) encodeNext(id string, upload []byte) (invoice.Logo, []byte, error) {
+	if !m.encoding.TryLock() {
+		return invoice.Logo{}, nil, limits.ErrBusy
+	}
+	defer m.encoding.Unlock()
+	if err := m.logos.Take(id).Err(); err != nil {
+		return invoice.Logo{}, nil, err
+	}
+	return encodeLogo(upload)
 }
 
 // LogoPNG returns a merchant's logo, or db.ErrNotFound.

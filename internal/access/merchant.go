@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Errors of the use cases.
@@ -47,6 +49,9 @@ type MerchantConfig struct {
 type MerchantManager struct {
 	conf  MerchantConfig
 	cache merchantCache
+
+	encoding sync.Mutex // held while an image is decoded and encoded
+	logos    *limits.Buckets[string]
 }
 
 // NewMerchants returns a Manager. It panics without a Store or a clock. It sets the ids of the configured merchants.
@@ -59,7 +64,8 @@ func NewMerchants(c MerchantConfig) *MerchantManager {
 		settings.ID, settings.Configured = id, true
 		c.Configured[id] = settings
 	}
-	return &MerchantManager{conf: c}
+	uploads := limits.Limit{Name: "logos", Quota: LogosOfMerchant, Window: LogoWindow}
+	return &MerchantManager{conf: c, logos: limits.NewBuckets[string](uploads, MaxCachedMerchants, c.Now)}
 }
 
 // now returns the time in whole seconds.

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -445,6 +446,32 @@ func TestLogoIsSmall(t *testing.T) {
 			if got := image.Pt(m.Logo.Width, m.Logo.Height); err != nil || got != test.size || decoded.Bounds().Size() != got {
 				t.Errorf("%s: stored with %v, want %v; %v", name, got, test.size, err)
 			}
+		}
+	})
+}
+
+// TestLogosAreLimited uploads logos while another is encoded, and more than a merchant may. Together the images would
+// take all memory.
+func TestLogosAreLimited(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		upload := encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, picture(40, 20)) })
+		set := func(id string) error {
+			_, err := w.SetLogo(t.Context(), operator, id, upload)
+			return err
+		}
+		release := w.HoldLogos()
+		if err := set("acme"); !errors.Is(err, limits.ErrBusy) {
+			t.Errorf("while another is encoded: %v, want %v", err, limits.ErrBusy)
+		}
+		release()
+		for range access.LogosOfMerchant {
+			expect.OK(t, set("acme"))
+		}
+		if exceeded := (*limits.ExceededError)(nil); !errors.As(set("acme"), &exceeded) {
+			t.Error("a merchant may upload any number of logos")
+		}
+		if err := set("other"); !errors.Is(err, access.ErrNotFound) {
+			t.Errorf("after another merchant's uploads: %v, want %v", err, access.ErrNotFound)
 		}
 	})
 }
