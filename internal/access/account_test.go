@@ -321,7 +321,7 @@ func TestMemberships(t *testing.T) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		other, err := w.As(ctx, s, "globex")
-		if err != nil || other.MerchantID != "globex" || other.Scopes != access.Support || !other.IsLetInBy(s.KeyID) {
+		if err != nil || other.MerchantID != "globex" || other.Scopes != access.Support || other.IsLetInBy(s.KeyID) {
 			t.Errorf("at globex the person is %+v, %v", other, err)
 		}
 		if _, err := w.As(ctx, s, "initech"); !errors.Is(err, db.ErrNotFound) {
@@ -370,6 +370,33 @@ func TestMemberships(t *testing.T) {
 		w.wantSignedOut(session, "after its membership ended")
 		if _, err := w.MailLink(ctx, "ada@example.com"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a link without a membership: %v", err)
+		}
+	})
+}
+
+// TestMembershipsAreSeparate makes a key and an invitation for one merchant in a session that began at another. They do
+// not end with the membership of that one.
+func TestMembershipsAreSeparate(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w, ctx := newSessionWorld(t, store), t.Context()
+		_, token := w.invite(w.limited("acme", access.Admin), "carol@example.com", access.Finance) // which makes the membership expire
+		session := w.join(token)
+		_, token = w.invite(w.person("globex", access.Admin), "carol@example.com", access.Admin)
+		w.join(token)
+		s := w.find(session)
+		carol, err := w.As(ctx, s, "globex")
+		expect.OK(t, err)
+		made, _, err := w.keys.Create(ctx, carol, access.KeyRequest{Name: "shop", Scopes: access.Standard})
+		if err != nil || !made.ExpiresAt.IsZero() {
+			t.Errorf("the key expires at %v, %v", made.ExpiresAt, err)
+		}
+		_, token, err = w.Invite(ctx, carol, access.Invitation{Email: "eve@example.com", Name: "Eve", Scopes: access.Read})
+		expect.OK(t, err)
+		expect.Success(t)(w.keys.Revoke(ctx, access.Open(), s.KeyID))
+		w.wantSignedOut(session, "after its membership ended")
+		if w.join(token) == "" {
+			t.Error("the invitation ended with another merchant's membership")
 		}
 	})
 }

@@ -44,9 +44,9 @@ func (m *SessionManager) Memberships(ctx context.Context, s Session) ([]Membersh
 	return memberships(ctx, m.cfg.Store, s.PersonID, m.now())
 }
 
-// As returns the principal of the person of a session for another of the person's merchants. It depends
-// on the membership by which the session began, too. The error is db.ErrNotFound if the person has no
-// such membership, or it has ended.
+// As returns the principal of the person of a session for another of the person's merchants. What the person makes there
+// ends with that membership, and not with the one by which the session began. The error is db.ErrNotFound if the person
+// has no such membership, or it has ended.
 func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (Principal, error) {
 	all, err := m.Memberships(ctx, s)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (
 		if membership.MerchantID != merchantID {
 			continue
 		}
-		p, err := m.principalOf(ctx, membership.KeyID, KeyIDs("").With(s.KeyID))
+		p, err := m.principalOf(ctx, membership.KeyID, "")
 		if isEnd(err) {
 			err = db.ErrNotFound
 		}

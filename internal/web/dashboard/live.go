@@ -255,7 +255,7 @@ func (l *liveStreams) end(changes []access.ChangeRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.streams {
-		if slices.ContainsFunc(about, func(id string) bool { return id == s.session.ID || s.person.IsLetInBy(id) }) {
+		if slices.ContainsFunc(about, func(id string) bool { return id == s.session.ID || id == s.session.KeyID || s.person.IsLetInBy(id) }) {
 			s.End()
 		}
 	}
