@@ -516,6 +516,19 @@ func TestMaxApprovals(t *testing.T) {
 		}
 		b.wantState(left.ID, access.ApprovalExpired)
 		b.wantState(kept.ID, access.ApprovalRequested)
+		removed := first
+		_, removed.By = b.join("mallory", access.Admin)
+		left = b.ask(removed)
+		if _, err := b.keys.Revoke(t.Context(), access.Open(), removed.By.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		b.wantState(left.ID, access.ApprovalExpired)
+		b.wantState(kept.ID, access.ApprovalRequested)
+		b.want(access.ApprovalPolicy{})
+		b.wantState(kept.ID, access.ApprovalExpired)
+		if open, err := b.OpenApprovals(t.Context(), access.Open(), "acme"); err != nil || open > 0 {
+			t.Errorf("without a policy %d requests are open, %v", open, err)
+		}
 	})
 }
 
@@ -697,6 +710,9 @@ func (m *approvalModel) set(r *rapid.T, people int) {
 	}
 	if err == nil {
 		m.wants = people
+	}
+	if m.wants == 0 {
+		m.asked = "" // the request has ended
 	}
 }
 

@@ -34,7 +34,6 @@ func dueNotice(ctx context.Context, q db.Querier, now time.Time) (due ApprovalNo
 			coalesce((SELECT p.name FROM merchant_profiles p WHERE p.merchant_id = approvals.merchant_id), approvals.merchant_id), approvals.id
 		FROM approval_notices n JOIN approvals ON approvals.id = n.approval_id JOIN people person ON person.id = n.person_id
 		WHERE `+noticeDue+" AND "+stateAt+` = 'requested'
-			AND EXISTS (SELECT 1 FROM approval_policies p WHERE p.merchant_id = approvals.merchant_id AND p.people > 0)
 			AND EXISTS (SELECT 1 FROM api_keys k WHERE k.person_id = person.id AND k.merchant_id = approvals.merchant_id AND `+mayApproveAt("$1")+`)
 			AND NOT EXISTS (SELECT 1 FROM approval_votes v WHERE v.approval_id = approvals.id AND v.person_id = person.id)
 		ORDER BY noticed_at, person.id, approvals.merchant_id, approvals.id LIMIT $4`, now.Unix(), since, until, MaxApprovals)

@@ -100,9 +100,13 @@ func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int,
 	return open, own, err
 }
 
-// endApprovalsOf ends the open requests of a merchant's key, which is revoked, and of sessions that depend on it.
-func endApprovalsOf(ctx context.Context, tx *db.Tx, merchantID, keyID string) error {
-	return expireOpen(ctx, tx, "' ' || requester || ' ' LIKE $2", merchantID, "% "+keyID+" %")
+// endApprovalsOf ends the open requests of a key, which is revoked, of its person, and of sessions that depend on it.
+func endApprovalsOf(ctx context.Context, tx *db.Tx, r Record) error {
+	err := expireOpen(ctx, tx, "' ' || requester || ' ' LIKE $2", r.MerchantID, "% "+r.ID+" %")
+	if err == nil && r.PersonID != "" {
+		err = expireOpen(ctx, tx, "requester = $2", r.MerchantID, r.PersonID)
+	}
+	return err
 }
 
 // expireOpen stores that the open requests of a merchant have expired that meet a condition with the parameter $2.

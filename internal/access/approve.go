@@ -97,8 +97,7 @@ func (m *SessionManager) Vote(ctx context.Context, s Session, by Principal, id s
 // lockOpenApproval returns an open request of a merchant under the lock of its policy. Errors are db.ErrNotFound and
 // ErrApprovalEnded.
 func lockOpenApproval(ctx context.Context, tx *db.Tx, merchantID, id string, now time.Time) (Approval, error) {
-	policy, err := approvalPolicy(ctx, tx, merchantID, tx.ForUpdate())
-	if err != nil {
+	if _, err := approvalPolicy(ctx, tx, merchantID, tx.ForUpdate()); err != nil {
 		return Approval{}, err
 	}
 	a, err := NewReader(tx).Approval(ctx, id, now)
@@ -106,7 +105,7 @@ func lockOpenApproval(ctx context.Context, tx *db.Tx, merchantID, id string, now
 	case err != nil:
 	case a.MerchantID != merchantID:
 		err = db.ErrNotFound
-	case policy.People == 0, a.State != ApprovalRequested && a.State != ApprovalApproved:
+	case a.State != ApprovalRequested && a.State != ApprovalApproved:
 		err = ErrApprovalEnded
 	}
 	return a, err
@@ -129,7 +128,7 @@ func (m *SessionManager) OpenApprovals(ctx context.Context, by Principal, mercha
 }
 
 // SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
-// It ends the open invitations that it guards, and the former one did not. Guarded addresses need a list of allowed ones,
+// It ends the open invitations that it guards, and the former one did not. Without a policy, no request stays open. Guarded addresses need a list of allowed ones,
 // because without it each invoice names its address. Errors are db.ErrNotFound, *ScopeError, *invoice.FieldError and
 // *ApprovalRequiredError.
 func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, merchantID string, p ApprovalPolicy) error {
@@ -156,6 +155,9 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 			return err
 		}
 		err = endUnguarded(ctx, tx, merchantID, was, p, now)
+		if err == nil && p.People == 0 {
+			err = expireOpen(ctx, tx, "$2 = 0", merchantID, 0)
+		}
 		if err == nil {
 			err = PutApprovalPolicy(ctx, tx, merchantID, p)
 		}

@@ -346,10 +346,10 @@ func revokeKey(ctx context.Context, tx *db.Tx, r Record, now time.Time) (Record,
 	c := Change{MerchantID: r.MerchantID, Action: ActionKeyRevoke, Object: r.ID, Before: audited(r)}
 	r.RevokedAt = now
 	c.After = audited(r)
-	if err := endApprovalsOf(ctx, tx, r.MerchantID, r.ID); err != nil {
+	if err := UpdateKey(ctx, tx, r); err != nil { // first, since useApproval locks a key before a request
 		return r, c, err
 	}
-	return r, c, UpdateKey(ctx, tx, r)
+	return r, c, endApprovalsOf(ctx, tx, r)
 }
 
 // auditedKey is the audit log's form of a key.
