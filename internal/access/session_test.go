@@ -496,6 +496,25 @@ func TestVisits(t *testing.T) {
 	})
 }
 
+// TestFindWithoutWrites finds a session while the database takes no writes.
+func TestFindWithoutWrites(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		token, _ := w.signIn(w.person("acme", access.Admin))
+		expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
+			statement := "CREATE TRIGGER full BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+			if tx.OnPostgres() {
+				statement = "ALTER TABLE sessions ADD CHECK (used_at < 5) NOT VALID"
+			}
+			_, err := tx.Exec(t.Context(), statement)
+			return err
+		}))
+		w.at = w.at.Add(2 * time.Minute)
+		w.find(token)
+	})
+}
+
 // TestTakeForm checks that replicas take a form once, although it is sent to all of them at the same time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()

@@ -119,12 +119,13 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, by s
 	}))
 }
 
-// Find is Look, and records the use of the session, so that it does not end for lack of use.
+// Find is Look, and records the use of the session, so that it does not end for lack of use. A database that takes no
+// writes, which has its own alert, leaves the sessions as they are: the pages that only read remain.
 func (m *SessionManager) Find(ctx context.Context, token string) (Session, Principal, error) {
 	s, p, err := m.Look(ctx, token)
 	if now := m.now(); err == nil && now.Sub(s.UsedAt) >= time.Minute {
-		if err := recordSessionUse(ctx, m.cfg.Store, s.ID, now); err != nil {
-			return Session{}, Principal{}, err
+		if recordSessionUse(ctx, m.cfg.Store, s.ID, now) != nil {
+			err = ctx.Err()
 		}
 	}
 	return s, p, err
@@ -331,6 +332,12 @@ const VisitPause = 30 * time.Minute
 // visitInterval is how old the stored time of a session's visit must be before it is replaced, so that
 // pages that are loaded often do not cause as many writes.
 const visitInterval = time.Minute
+
+// Visited returns when the visit before the one of a session ended, or zero if Visit recorded none.
+func (m *SessionManager) Visited(ctx context.Context, s Session) (before time.Time, err error) {
+	own, _, err := sessionVisits(ctx, m.cfg.Store, s)
+	return own.Before, err
+}
 
 // Visit records that the person of a session opened the dashboard's first page, and returns when the
 // previous visit ended, or zero for the first visit.

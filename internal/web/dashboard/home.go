@@ -152,10 +152,16 @@ func (d *Dashboard) addDeliveries(r *http.Request, body *homePage) error {
 
 // addChanges counts the events since the last visit.
 func (d *Dashboard) addChanges(r *http.Request, body *homePage) error {
-	v := visitOf(r)
-	before, err := d.cfg.Sessions.Visit(r.Context(), v.session)
-	if err != nil || before.IsZero() || !v.Can(access.EventsRead) {
-		return err
+	v, visited := visitOf(r), d.cfg.Sessions.Visit
+	if r.Header.Get(headerRefresh) != "" { // the page, and not the person, asks
+		visited = d.cfg.Sessions.Visited
+	}
+	before, err := visited(r.Context(), v.session)
+	if err != nil {
+		d.cfg.Logger.WarnContext(r.Context(), "record a visit", "err", err) // a database that takes no writes still has the page
+	}
+	if before.IsZero() || !v.Can(access.EventsRead) {
+		return r.Context().Err()
 	}
 	body.Since = before.Unix()
 	query := v.query()
