@@ -11,18 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/bench/seed"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
 	fillRole = "fill"
 	// fillBatch is the number of rows per batch.
-	fillBatch = 5000
+	fillBatch = 2000
 	// fillMerchants is the number of merchants with deliveries.
 	fillMerchants = 100
 )
@@ -64,7 +64,7 @@ func fill(ctx context.Context, text string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(ledger.LoadInvoices(ctx, s, rows, func(db.LoadProgress) {}), s.Close()); err != nil {
+	if err := errors.Join(seed.Load(ctx, s, rows), s.Close()); err != nil {
 		return err
 	}
 	fmt.Println("filled")
@@ -89,15 +89,15 @@ func (r *measurement) newFilled(ctx context.Context, c fillConfig) (url string, 
 	return url, errors.Join(execute(ctx, url, "VACUUM ANALYZE"), execute(ctx, url, "CHECKPOINT"))
 }
 
-func (c fillConfig) year() (iter.Seq2[ledger.Rows, error], error) {
+func (c fillConfig) year() (iter.Seq2[seed.Rows, error], error) {
 	maker, err := seed.New(*c.Year)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(ledger.Rows, error) bool) {
+	return func(yield func(seed.Rows, error) bool) {
 		for rows, err := range maker.Batches() {
-			for i := range rows.Chains {
-				rows.Chains[i].Head = c.Head
+			if rows.Heads != nil {
+				rows.Heads[chain.Local] = c.Head
 			}
 			if !yield(rows, err) {
 				return
@@ -107,8 +107,8 @@ func (c fillConfig) year() (iter.Seq2[ledger.Rows, error], error) {
 }
 
 // batches makes rows in batches, the nth by add.
-func batches(first ledger.Rows, n int, add func(rows *ledger.Rows, n int)) iter.Seq2[ledger.Rows, error] {
-	return func(yield func(ledger.Rows, error) bool) {
+func batches(first seed.Rows, n int, add func(rows *seed.Rows, n int)) iter.Seq2[seed.Rows, error] {
+	return func(yield func(seed.Rows, error) bool) {
 		rows := first
 		for i := range n {
 			add(&rows, i)
@@ -116,15 +116,15 @@ func batches(first ledger.Rows, n int, add func(rows *ledger.Rows, n int)) iter.
 				if !yield(rows, nil) {
 					return
 				}
-				rows = ledger.Rows{Since: first.Since}
+				rows = seed.Rows{Since: first.Since}
 			}
 		}
 	}
 }
 
-func (c fillConfig) invoices() iter.Seq2[ledger.Rows, error] {
+func (c fillConfig) invoices() iter.Seq2[seed.Rows, error] {
 	now := time.Now()
-	return batches(ledger.Rows{Since: now.Add(-2 * historyAge)}, c.Open, func(rows *ledger.Rows, n int) {
+	return batches(seed.Rows{Since: now.Add(-2 * historyAge)}, c.Open, func(rows *seed.Rows, n int) {
 		inv := c.History.invoiceOf(n, n >= c.Shared, c.Token, now)
 		rows.Invoices = append(rows.Invoices, inv)
 		if n < c.History.Shops || n >= c.Shared {
@@ -138,9 +138,9 @@ func addressOf(inv invoice.Invoice) access.SettlementAddress {
 }
 
 // deliveries makes an invoice for each merchant, and events about them.
-func (c fillConfig) deliveries() iter.Seq2[ledger.Rows, error] {
+func (c fillConfig) deliveries() iter.Seq2[seed.Rows, error] {
 	now := time.Now().Truncate(time.Second)
-	first, invoices := ledger.Rows{Since: now.Add(-time.Hour)}, make([]invoice.Invoice, fillMerchants)
+	first, invoices := seed.Rows{Since: now.Add(-time.Hour)}, make([]invoice.Invoice, fillMerchants)
 	for m := range invoices {
 		inv := history{Shops: fillMerchants}.invoiceOf(m, true, invoice.Address{1}, now)
 		inv.MerchantID = fmt.Sprintf("m%d", m)
@@ -148,9 +148,9 @@ func (c fillConfig) deliveries() iter.Seq2[ledger.Rows, error] {
 		first.Addresses = append(first.Addresses, addressOf(inv))
 	}
 	first.Invoices = invoices
-	return batches(first, c.Deliveries, func(rows *ledger.Rows, n int) {
+	return batches(first, c.Deliveries, func(rows *seed.Rows, n int) {
 		inv := invoices[n%fillMerchants]
-		rows.Events = append(rows.Events, ledger.LoadedEvent{Status: webhooks.Pending, Event: webhooks.Event{
+		rows.Events = append(rows.Events, seed.Event{Status: webhooks.Pending, Event: webhooks.Event{
 			ID: fmt.Sprintf("evt_%026d", n), Seq: int64(n) + 1, Type: invoice.EventReceived, Subject: fmt.Sprint(n),
 			MerchantID: inv.MerchantID, InvoiceID: inv.ID, Body: []byte(eventBody), CreatedAt: now,
 			DeliveryID: fmt.Sprintf("dlv_%026d", n), Due: now,

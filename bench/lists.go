@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/bench/seed"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
 )
 

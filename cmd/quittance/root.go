@@ -57,7 +57,7 @@ func newRoot(env environment, args []string) *cobra.Command {
 	},
 		newDemo(env), newDev(env), newListen(env), newTrigger(env), newClock(env),
 		newServe(env), newSetup(env), newConfig(env), newReady(env), newLogin(env), newLogout(env), newInvoices(env), newPayments(env), newRefunds(env), newLinks(env), newDeposits(env), newReport(env), newEvents(env), newChain(env), newAudit(env), newMerchant(env), newKey(env), newDashboard(env), newSecrets(env), newBackup(env), newRecover(env), newCompare(env), newVerify(env),
-		newMigrate(env), newBench(env), newVersion(env), newMan(),
+		newMigrate(env), newVersion(env), newMan(),
 	)
 	root.SetArgs(args)
 	root.SetOut(env.stdout)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"strings"
 	"sync"
@@ -63,8 +62,6 @@ type dialect interface {
 	// migrate brings the schema to the newest version, and reports whether there were no tables. Without
 	// create, it returns ErrNoDatabase then.
 	migrate(ctx context.Context, create bool) (created bool, err error)
-	// load fills an empty database.
-	load(ctx context.Context, s *DB, tables []string, rows iter.Seq2[Loaded, error], report func(LoadProgress)) error
 	// ping reports whether the database answers.
 	ping(ctx context.Context) error
 	// checkWritable returns an error when the database takes no writes.

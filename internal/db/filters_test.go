@@ -16,7 +16,6 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
@@ -245,21 +244,18 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	url := dbtest.MigratedPostgres(t)
 	s := dbtest.Open(t, url)
 	until := time.Unix(1_800_000_000, 0)
-	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
-	rowtest.Must(t, err)
-	rowtest.Must(t, ledger.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {}))
+	invoices := yearOfInvoices(t, s, until, 20_000)
 	blocks := newBlockCheck(t, url)
 
-	some := rows.Invoice(15_000)
-	merchant, details := some.MerchantID, some.Details
-	exceptional := some
-	for i := 0; exceptional.Exception == ""; i++ {
-		exceptional = rows.Invoice(i)
+	for _, clean := range []string{"VACUUM FULL", "VACUUM ANALYZE"} {
+		expect.Success(t)(blocks.conn.Exec(t.Context(), clean))
 	}
+	some, exceptional := invoices[15_001], invoices[0]
+	merchant, details := some.MerchantID, some.Details
 	basket := []ledger.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
-	newest := db.Span{From: rows.Invoice(19_999).CreatedAt}
+	newest := db.Span{From: invoices[19_999].CreatedAt}
 	read := db.Recorded(s, blocks.record)
-	_, err = report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Void, newest.From, db.MaxExamined)
+	_, err := report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Void, newest.From, db.MaxExamined)
 	rowtest.Must(t, err)
 	blocks.check("amounts of none void in a second", examined)
 	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error {
@@ -304,6 +300,52 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 			blocks.check(name, most)
 		}
 	}
+}
+
+// yearOfInvoices stores invoices of one merchant that were created in a year. Three of four are paid; one of 20 is paid
+// late and refunded.
+func yearOfInvoices(t *testing.T, s *db.DB, until time.Time, n int) []invoice.Invoice {
+	t.Helper()
+	rowtest.StartChain(t, s, "base")
+	all := make([]invoice.Invoice, n)
+	for i := range all {
+		at := until.Add(-time.Duration(n-1-i) * (365 * 24 * time.Hour / time.Duration(n))).Truncate(time.Second)
+		inv := rowtest.Sample(invoice.FirstID(invoice.PrefixInvoice, at), "m")
+		inv.CreatedAt, inv.ExpiresAt, inv.Amount = at, at.Add(24*time.Hour), invoice.NewAmount(uint64(1_000_000+i*7919%20_011))
+		inv.Details = invoice.Details{
+			Reference: fmt.Sprint("order-", i), Metadata: map[string]string{"basket": fmt.Sprint("b-", i)}, Customer: invoice.Customer{ID: fmt.Sprint("c-", i)},
+		}
+		all[i] = inv
+	}
+	rowtest.Insert(t, s, all...)
+	for from := 0; from < n; from += 1000 {
+		var payments []ledger.PaymentRow
+		var refunds []invoice.Refund
+		part := all[from:min(from+1000, n)]
+		for i := range part {
+			inv, p := part[i], rowtest.SamplePayment(from+i)
+			p.InvoiceID, p.MerchantID, p.Method, p.Amount = inv.ID, inv.MerchantID, invoice.ByAmount, inv.Amount
+			p.Status, p.BlockTime = invoice.Confirmed, inv.CreatedAt
+			p.ConfirmedAt = p.BlockTime
+			switch kind := i % 20; {
+			case kind == 0:
+				inv, _ = inv.Expire(inv.ExpiresAt.Add(time.Second))
+				p.BlockTime = inv.ExpiresAt.Add(time.Hour)
+				payments, refunds = append(payments, p), append(refunds, rowtest.RefundOf(p))
+				part[i] = inv.Recount([]invoice.Payment{p.Payment})
+			case kind < 4:
+				part[i], _ = inv.Expire(inv.ExpiresAt.Add(time.Second))
+			case kind == 4:
+				part[i], _ = inv.Cancel(1)
+			default:
+				part[i] = inv.Recount([]invoice.Payment{p.Payment})
+			}
+		}
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(ledger.SavePayments(ctx, tx, payments), ledger.SaveRefunds(ctx, tx, refunds...), ledger.UpdateInvoices(ctx, tx, part))
+		})
+	}
+	return all
 }
 
 // blockCheck checks how many blocks PostgreSQL reads for statements that are recorded.

@@ -22,6 +22,9 @@ type MovedTable struct {
 	Amount string // sum of the column amount in minor units, over all tokens; empty without that column
 }
 
+// ErrNotEmpty is returned by Move for a target that has rows.
+var ErrNotEmpty = errors.New("the database is not empty; name a fresh one")
+
 // Move copies a SQLite database into an empty PostgreSQL database, in one transaction. It compares
 // every table by its number of rows, a hash of all rows, and the sum of the column amount, before it
 // commits. The file is marked before the copy, so that no service starts on it next to the target,
@@ -188,7 +191,7 @@ const (
 		AND relname <> 'goose_db_version' ORDER BY 1`
 	sqliteColumns   = "SELECT name FROM pragma_table_info($1) ORDER BY 1"
 	postgresColumns = "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY 1"
-	foreignKeys     = `SELECT conrelid::regclass::text, quote_ident(conname), 'foreign key', pg_get_constraintdef(oid) FROM pg_constraint
+	foreignKeys     = `SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
 		WHERE contype = 'f' AND connamespace = current_schema()::regnamespace ORDER BY 1, 2`
 )
 
@@ -224,7 +227,7 @@ func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []Moved
 		return nil, err
 	}
 	for _, key := range keys { // which checks the rows
-		if _, err := m.to.Exec(ctx, key.create()); err != nil {
+		if _, err := m.to.Exec(ctx, "ALTER TABLE "+key.table+" ADD CONSTRAINT "+key.name+" "+key.text); err != nil {
 			return nil, fmt.Errorf("create the foreign key %s: %w", key.name, err)
 		}
 	}
@@ -236,9 +239,13 @@ func (m *mover) run(ctx context.Context, report func(MovedTable)) (moved []Moved
 	return moved, nil
 }
 
+// moveSettings are the settings of the transaction that fills the target. A service that uses the database holds locks
+// on its tables; the move does not wait for it.
+var moveSettings = []string{"statement_timeout = 0", "idle_in_transaction_session_timeout = 0", "lock_timeout = 5000", "maintenance_work_mem = '512MB'", "jit = off"}
+
 // prepare locks the tables of the target and returns their names. It fails if they have more rows than a new database.
 func (m *mover) prepare(ctx context.Context) ([]string, error) {
-	for _, setting := range loadSettings {
+	for _, setting := range moveSettings {
 		if _, err := m.to.Exec(ctx, "SET LOCAL "+setting); err != nil {
 			return nil, err
 		}
@@ -269,22 +276,25 @@ func (m *mover) prepare(ctx context.Context) ([]string, error) {
 	return tables, nil
 }
 
+// foreignKey is a constraint and its definition.
+type foreignKey struct{ table, name, text string }
+
 // unlink drops the foreign keys, which it returns, disables the triggers, and empties the tables.
-func (m *mover) unlink(ctx context.Context, tables []string) ([]definition, error) {
+func (m *mover) unlink(ctx context.Context, tables []string) ([]foreignKey, error) {
 	rows, err := m.to.Query(ctx, foreignKeys)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d definition, err error) {
-		err = row.Scan(&d.table, &d.name, &d.kind, &d.text)
-		return d, err
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k foreignKey, err error) {
+		err = row.Scan(&k.table, &k.name, &k.text)
+		return k, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	var statements []string
 	for _, key := range keys {
-		statements = append(statements, key.drop())
+		statements = append(statements, "ALTER TABLE "+key.table+" DROP CONSTRAINT "+key.name)
 	}
 	for _, table := range tables {
 		statements = append(statements, "ALTER TABLE "+table+" DISABLE TRIGGER USER")

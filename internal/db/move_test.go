@@ -14,9 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/rowtest"
@@ -98,9 +96,7 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	from, to := dbtest.Migrated(t), dbtest.Postgres(t)
 	s := dbtest.Open(t, from)
-	maker, err := seed.New(seed.Config{Invoices: 300, Merchants: 5, Open: 40, Seed: 1, Until: time.Unix(1_764_000_000, 0)})
-	rowtest.Must(t, err)
-	rowtest.Must(t, ledger.LoadInvoices(t.Context(), s, maker.Batches(), func(db.LoadProgress) {}))
+	rowtest.Fill(t, s)
 	rowtest.Must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tln_1", time.Unix(1, 0)))
 	rowtest.Must(t, s.Close())
 	moved := move(t, from, to)
@@ -120,7 +116,8 @@ func TestMove(t *testing.T) {
 		t.Errorf("constraints and triggers (-new +target):\n%s", diff)
 	}
 	source := dbtest.Open(t, from)
-	if r, err = source.Recovery(t.Context()); err != nil || r.State != db.RecoveryBackup || !strings.Contains(r.Err().Error(), "quittance migrate has moved its rows") {
+	r, err := source.Recovery(t.Context())
+	if err != nil || r.State != db.RecoveryBackup || !strings.Contains(r.Err().Error(), "quittance migrate has moved its rows") {
 		t.Errorf("the source is %+v, %v", r, err)
 	}
 	rowtest.Must(t, source.Close())

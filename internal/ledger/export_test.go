@@ -13,7 +13,6 @@ import (
 // Statements that only this package and its tests run.
 var (
 	FindUnreadTransaction = findUnreadTransaction
-	InsertBareRemainders  = insertBareRemainders
 	InsertLostInvoices    = insertLostInvoices
 	InsertPreparedRefund  = insertPreparedRefund
 	LockInvoicesToErase   = lockInvoicesToErase

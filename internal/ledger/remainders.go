@@ -59,7 +59,7 @@ func (s *Service) saveRemainders(ctx context.Context, tx *db.Tx, ch *Changes, in
 			}
 		}
 	}
-	if err := insertBareRemainders(ctx, tx, earlier); err != nil {
+	if err := InsertBareRemainders(ctx, tx, earlier); err != nil {
 		return err
 	}
 	if err := deleteBareRemainders(ctx, tx, retried); err != nil {

@@ -54,8 +54,8 @@ func insertFreeAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount)
 	return tx.Insert(ctx, insertion, transferAmountRows(amounts))
 }
 
-// insertBareRemainders records remainders without a transfer amount.
-func insertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
+// InsertBareRemainders records remainders without a transfer amount.
+func InsertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
 	return tx.Insert(ctx, transferAmountInsertion, transferAmountRows(remainders))
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -84,7 +83,7 @@ func (l *eventLog) add(e event) {
 }
 
 // eventsBefore takes the events up to a time from the log.
-func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []ledger.LoadedEvent, err error) {
+func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []Event, err error) {
 	for len(log.next) > 0 && !log.next[0].at.After(until) {
 		e := heap.Pop(&log.next).(queued) //nolint:forcetypeassert // add pushes only queued
 		log.seq++
@@ -98,7 +97,7 @@ func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []ledger.Load
 }
 
 // logged returns an event as it is stored.
-func (m *Maker) logged(e event, seq int64) (row ledger.LoadedEvent, err error) {
+func (m *Maker) logged(e event, seq int64) (row Event, err error) {
 	id := m.id(invoice.PrefixEvent, e.at, int(seq), idEvent)
 	body, err := apiconv.EventBody(id, e.typ, e.at, e.data)
 	if err != nil {
@@ -113,7 +112,7 @@ func (m *Maker) logged(e event, seq int64) (row ledger.LoadedEvent, err error) {
 }
 
 // deliver decides the outcome of an event's delivery.
-func (m *Maker) deliver(e *ledger.LoadedEvent) {
+func (m *Maker) deliver(e *Event) {
 	drawn := m.below(1000, int(e.Seq), drawDelivery)
 	switch {
 	case m.Until.Sub(e.CreatedAt) < pendingFor:

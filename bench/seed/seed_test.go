@@ -1,18 +1,15 @@
 package seed_test
 
 import (
-	"errors"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/bench/seed"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
@@ -39,16 +36,6 @@ func maker(t testing.TB, c seed.Config) *seed.Maker {
 	return m
 }
 
-func load(t testing.TB, s *db.DB, m *seed.Maker) (invoices int) {
-	t.Helper()
-	must(t, ledger.LoadInvoices(t.Context(), s, m.Batches(), func(p db.LoadProgress) {
-		if p.Step == db.LoadInvoices {
-			invoices = p.Done
-		}
-	}))
-	return invoices
-}
-
 // TestSeededDatabaseIsConsistent compares the stored state of each invoice with the state that the
 // rules derive from its payments and refunds, and reads each event with its attempts.
 func TestSeededDatabaseIsConsistent(t *testing.T) {
@@ -56,7 +43,7 @@ func TestSeededDatabaseIsConsistent(t *testing.T) {
 	const n = 4_000
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		m := maker(t, config(n))
-		expect.Equal(t, load(t, s, m), n, "invoices were reported:")
+		must(t, seed.Load(t.Context(), s, m.Batches()))
 		statuses := make(map[invoice.Status]int)
 		exceptions := make(map[invoice.Exception]int)
 		owners := make(map[string]int)
@@ -164,7 +151,7 @@ func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 
 func TestSeedIsDeterministic(t *testing.T) {
 	t.Parallel()
-	all := func(c seed.Config) (rows []ledger.Rows) {
+	all := func(c seed.Config) (rows []seed.Rows) {
 		for r, err := range maker(t, c).Batches() {
 			must(t, err)
 			rows = append(rows, r)
@@ -180,90 +167,4 @@ func TestSeedIsDeterministic(t *testing.T) {
 	if reflect.DeepEqual(first, all(c)) {
 		t.Error("another seed makes the same rows")
 	}
-}
-
-func TestLoadRefusesUsedDatabases(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		must(t, s.Update(t.Context(), func(tx *db.Tx) error {
-			return access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "shop"}}, invoice.Unix(1))
-		}))
-		err := ledger.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
-		if !errors.Is(err, db.ErrNotEmpty) {
-			t.Errorf("%v, want ErrNotEmpty", err)
-		}
-	})
-}
-
-// TestInterruptedLoad checks that PostgreSQL keeps no row of a load that fails.
-func TestInterruptedLoad(t *testing.T) {
-	t.Parallel()
-	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
-	m := maker(t, config(100))
-	interrupted := errors.New("interrupted")
-	err := ledger.LoadInvoices(t.Context(), s, func(yield func(ledger.Rows, error) bool) {
-		for rows, err := range m.Batches() {
-			if !yield(rows, err) {
-				return
-			}
-		}
-		yield(ledger.Rows{}, interrupted)
-	}, func(db.LoadProgress) {})
-	if !errors.Is(err, interrupted) {
-		t.Errorf("%v, want that it was interrupted", err)
-	}
-	expect.Equal(t, load(t, s, m), m.Invoices, "a second load writes … invoices:")
-}
-
-// TestLoadDoesNotWaitForServices checks that a load gives up when another connection uses a table.
-func TestLoadDoesNotWaitForServices(t *testing.T) {
-	t.Parallel()
-	url := dbtest.MigratedPostgres(t)
-	s, service := dbtest.Open(t, url), dbtest.Open(t, url)
-	must(t, service.Update(t.Context(), func(tx *db.Tx) error {
-		if _, err := webhooks.NewReader(tx).LastSeq(t.Context()); err != nil {
-			return err
-		}
-		err := ledger.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
-		if err == nil || !strings.Contains(err.Error(), "does a service use the database?") {
-			t.Errorf("%v, want that a service may use the database", err)
-		}
-		return nil
-	}))
-}
-
-// ids returns the ids of all objects that may be items of the inbox.
-func ids(t *testing.T, conn *dbtest.DB) (all []string) {
-	t.Helper()
-	rows, err := conn.QueryContext(t.Context(), "SELECT id FROM invoices UNION ALL SELECT id FROM payments UNION ALL SELECT id FROM refund_records")
-	must(t, err)
-	defer rows.Close() //nolint:errcheck // rows.Err is checked
-	for rows.Next() {
-		var id string
-		must(t, rows.Scan(&id))
-		all = append(all, id)
-	}
-	must(t, rows.Err())
-	return all
-}
-
-// TestSeededItems compares the loaded items of the inbox with the items that the service sets.
-func TestSeededItems(t *testing.T) {
-	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		s, m := dbtest.Open(t, url), maker(t, config(3000))
-		load(t, s, m)
-		read := func(merchantID string) []ledger.InboxEntry {
-			t.Helper()
-			found, err := ledger.InboxEntries(t.Context(), s, ledger.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
-			must(t, err)
-			return found
-		}
-		loaded := [][]ledger.InboxEntry{read(""), read(seed.Merchant(0))}
-		ids := ids(t, dbtest.SQL(t, url))
-		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return ledger.RefreshItems(t.Context(), tx, ids...) }))
-		if diff := gocmp.Diff([][]ledger.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
-			t.Errorf("%d items of the largest merchant (-set +loaded):\n%s", len(loaded[1]), diff)
-		}
-	})
 }

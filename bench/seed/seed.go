@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 	// largestShare is the part of the invoices that the largest merchant has.
 	largestShare = 0.2
 	// batch is how many invoices are made at a time.
-	batch = 5000
+	batch = 2000
 	// openFor is how long an invoice can be paid, unless it is one of the open ones.
 	openFor = 24 * time.Hour
 )
@@ -141,9 +140,9 @@ func (m *Maker) position(at time.Time, log int) invoice.Position {
 
 // Batches returns all rows: first the chain and the merchants, then the invoices in the order of
 // their creation. Numbers of events follow their times.
-func (m *Maker) Batches() iter.Seq2[ledger.Rows, error] {
-	return func(yield func(ledger.Rows, error) bool) {
-		all := ledger.Rows{Since: m.first, Chains: []ledger.LoadedChain{{ChainKey: chain.Local, Head: m.Head()}}}
+func (m *Maker) Batches() iter.Seq2[Rows, error] {
+	return func(yield func(Rows, error) bool) {
+		all := Rows{Since: m.first, Heads: map[string]invoice.Header{chain.Local: m.Head()}}
 		for i := range m.Merchants {
 			all.Addresses = append(all.Addresses, access.SettlementAddress{ChainKey: chain.Local, Address: m.Address(i), MerchantID: Merchant(i)})
 		}
@@ -163,11 +162,11 @@ func (m *Maker) Batches() iter.Seq2[ledger.Rows, error] {
 
 // rows returns the rows of the invoices from first to end, and the events that happened
 // before invoice end was created.
-func (m *Maker) rows(first, end int, log *eventLog) (rows ledger.Rows, err error) {
+func (m *Maker) rows(first, end int, log *eventLog) (rows Rows, err error) {
 	rows.Voided = make(map[string]time.Time)
 	for n := first; n < end; n++ {
 		s := m.story(n)
-		rows.Invoices, rows.TransferAmounts = append(rows.Invoices, s.invoice), append(rows.TransferAmounts, s.remainders...)
+		rows.Invoices, rows.Remainders = append(rows.Invoices, s.invoice), append(rows.Remainders, s.remainders...)
 		rows.Payments, rows.Refunds = append(rows.Payments, s.payments...), append(rows.Refunds, s.refunds...)
 		if s.invoice.Status == invoice.Void {
 			rows.Voided[s.invoice.ID] = s.closedAt
