@@ -1030,7 +1030,7 @@ type Attribution struct {
 	// At Unix seconds.
 	At Time `json:"at,omitempty"`
 
-	// Note Why it was attributed by hand, as given in the request. `GET /api/payments/{id}` alone has it.
+	// Note Why it was attributed by hand, as given in the request. A payment and the payments of an invoice have it.
 	Note string `json:"note,omitempty"`
 }
 

@@ -60,7 +60,7 @@ func (l eventLog) convertTimes(rows []webhooks.EventRow) {
 	}
 }
 
-// mark sets NoEndpoint of the events that wait for an endpoint.
+// mark sets NoEndpoint of the events that wait for an endpoint, and the time until which their endpoint is paused.
 func (l eventLog) mark(ctx context.Context, rows []webhooks.EventRow) error {
 	var pending []string
 	for _, r := range rows {
@@ -71,9 +71,16 @@ func (l eventLog) mark(ctx context.Context, rows []webhooks.EventRow) error {
 	if pending == nil {
 		return nil
 	}
+	breakers, err := l.Breakers(ctx, pending)
+	if err != nil {
+		return err
+	}
 	reachable, err := l.endpoints.Reachable(ctx, pending)
 	for i, r := range rows {
 		rows[i].NoEndpoint = err == nil && r.Status == webhooks.Pending && !reachable[r.MerchantID]
+		if until := l.clock.Wall(breakers[r.MerchantID].Until); until.After(r.Due) {
+			rows[i].Due = until
+		}
 	}
 	return err
 }

@@ -400,3 +400,26 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 		t.Errorf("afterwards the events are %s", a.body)
 	}
 }
+
+// TestPausedEndpoint lists events of an endpoint that is paused until 2:00. An event that was due before is due then.
+func TestPausedEndpoint(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		now, until := time.UnixMilli(3_600_000), time.UnixMilli(7_200_000)
+		dbtest.Schedule(t, store, "m", 0, 1, 1000)
+		dbtest.Schedule(t, store, "m", 1, 1, 9_000_000)
+		expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
+				VALUES ('m', 'open', 0, 1, 9, 0, 1, 1, $1)`, until.UnixMilli())
+			return err
+		}))
+		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		expect.OK(t, err)
+		directory, err := webhooks.OpenDirectory(t.Context(), webhooks.DirectoryConfig{Store: store, Fallback: webhooks.Endpoint{URL: "https://m.example"}})
+		expect.OK(t, err)
+		l := eventLog{webhooks.NewTables(store), auditLog{access.NewReader(store)}, directory, schedule, func() time.Time { return now }, nil, nil}
+		rows, err := l.Events(t.Context(), webhooks.EventFilter{Limit: 9})
+		if err != nil || len(rows) != 2 || rows[0].Due.Sub(rows[1].Due).Round(time.Second) != 30*time.Minute { // of times that are converted
+			t.Errorf("%+v, %v", rows, err)
+		}
+	})
+}
