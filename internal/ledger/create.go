@@ -82,10 +82,8 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, key *Idemp
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	if req.ByMerchant {
-		if err := s.quotas.admit(inv.MerchantID); err != nil {
-			return invoice.Invoice{}, err
-		}
+	if err := s.quotas.admit(inv.MerchantID); err != nil && req.ByMerchant {
+		return invoice.Invoice{}, err
 	}
 	if inv.Status == invoice.Open {
 		if err := s.checkOpen(ctx, inv); err != nil {

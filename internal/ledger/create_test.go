@@ -286,6 +286,12 @@ func TestInvoiceQuota(t *testing.T) {
 		if err := create(true, ""); err != nil {
 			t.Errorf("after the quota was raised: %v", err)
 		}
+		count()
+		expect.OK(t, create(false, "")) // in a round in which the merchant makes none
+		count()
+		if stored, err := access.NewReader(w.db.store).MerchantStorage(t.Context(), w.merchant); err != nil || stored.Invoices != most+3 {
+			t.Errorf("%d invoices are stored, want %d; %v", stored.Invoices, most+3, err)
+		}
 	})
 }
 
