@@ -156,7 +156,7 @@ func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error 
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
-	return a.paymentPage(parseQuery(r), "payments of "+id, ledger.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
+	return a.paymentPage(parseQuery(r), "payments of "+id, ledger.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true, notes: true}, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -165,17 +165,11 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.fromPayments(r.Context(), []ledger.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
+	found, err := a.fromPayments(r.Context(), []ledger.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, notes: true, candidates: true})
 	if err != nil {
 		return err
 	}
-	payment := found[0].(apitypes.Payment)
-	if payment.Attribution != nil && p.Method == invoice.ByHand {
-		if payment.Attribution.Note, err = a.conf.Reader.AttributionNote(r.Context(), p.ID); err != nil {
-			return fmt.Errorf("read the note of an attribution: %w", err)
-		}
-	}
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: payment}, nil)
+	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: found[0].(apitypes.Payment)}, nil)
 }
 
 // checkSees returns db.ErrNotFound unless the principal may see the payment: one of its
@@ -264,6 +258,7 @@ func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 // shownMembers selects the optional members of the payments in a list.
 type shownMembers struct {
 	details    bool
+	notes      bool // of attributions by hand, each a query
 	candidates bool // of unattributed payments, with claims
 }
 
@@ -311,6 +306,12 @@ func (a *API) fromPayments(ctx context.Context, rows []ledger.PaymentRow, mercha
 	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
 		payments[i] = apiconv.Payment(p.Payment, show.details)
+		if by := payments[i].Attribution; show.notes && by != nil && p.Method == invoice.ByHand {
+			var err error
+			if by.Note, err = a.conf.Reader.AttributionNote(ctx, p.ID); err != nil {
+				return nil, fmt.Errorf("read the note of an attribution: %w", err)
+			}
+		}
 	}
 	if show.details && len(payments) > 0 {
 		if err := a.addRefunds(ctx, payments); err != nil {

@@ -74,10 +74,11 @@ func TestGetInvoice(t *testing.T) {
 func TestGetPayment(t *testing.T) {
 	b := newListBackend(5)
 	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", time.Unix(now+5, 0)
+	b.note = "she wrote to us"
 	h := newAPI(t, b)
 	id := func(i int) string { return invoice.PrefixPayment + number(i) }
 	for i, want := range []apitypes.Payment{
-		{InvoiceID: invoiceID(0), Status: apitypes.PaymentConfirmed, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: now + 5}},
+		{InvoiceID: invoiceID(0), Status: apitypes.PaymentConfirmed, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: now + 5, Note: b.note}},
 		3: {InvoiceID: invoiceID(3), Status: apitypes.PaymentPending, Attribution: &apitypes.Attribution{Method: apitypes.ByAmount}},
 		4: {Status: apitypes.PaymentConfirmed},
 	} {
@@ -88,6 +89,9 @@ func TestGetPayment(t *testing.T) {
 		if diff := cmp.Diff(want, apitypes.Payment{InvoiceID: p.InvoiceID, Status: p.Status, Attribution: p.Attribution}); diff != "" || p.ID != id(i) {
 			t.Errorf("%s (-want +got):\n%s", p.ID, diff)
 		}
+	}
+	if list := do(h, "GET", "/api/invoices/"+invoiceID(0)+"/payments", "").Body.String(); strings.Count(list, `"note":"she wrote to us"`) != 1 {
+		t.Errorf("the payments of the invoice are %s", list)
 	}
 	for _, none := range []string{id(5), "pay_", "x", "pay_%00", "pay_%ff", invoiceID(0), "%20", "pay_%2F.."} {
 		wantProblem(t, do(h, "GET", "/api/payments/"+none, ""), http.StatusNotFound, "not_found", "")
