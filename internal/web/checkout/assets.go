@@ -61,6 +61,7 @@ func parseTemplates(text *locale.Text) *template.Template {
 		"t":         text.InTemplate,
 		"lang":      text.Lang,
 		"dir":       text.Dir,
+		"colon":     text.Colon,
 		"language":  text.Name,
 		"languages": locale.Languages,
 		"texts":     text.Scripts,

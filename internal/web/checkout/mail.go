@@ -128,6 +128,7 @@ func (s pageInput) mailable(m mailer.Mail) error {
 func (l letter) plainText(text *locale.Text) string {
 	var b strings.Builder
 	line := func(words ...string) { fmt.Fprintln(&b, strings.Join(words, " ")) }
+	named := func(name, value string) { fmt.Fprintln(&b, name+text.Colon()+value) }
 	line(l.Headline)
 	for _, sentence := range l.Text {
 		line(sentence)
@@ -138,20 +139,20 @@ func (l letter) plainText(text *locale.Text) string {
 	}
 	line()
 	for _, item := range l.Lines {
-		line(item.Label+":", item.Amount, l.Currency)
+		named(item.Label, item.Amount+" "+l.Currency)
 	}
 	for _, f := range slices.Concat(l.Totals, l.Facts) {
-		line(f.Name+":", f.Value)
+		named(f.Name, f.Value)
 	}
 	for _, p := range l.Payments {
 		line(p.Amount+",", p.At)
-		line(text.T("script.wallet.transaction", nil)+":", p.TxHash)
+		named(text.T("script.wallet.transaction", nil), p.TxHash)
 	}
 	line()
 	line(l.Open)
 	line(l.URL)
 	if l.Brand.Contact != "" {
-		line(text.T("receipt.contact", nil)+":", l.Brand.Contact)
+		named(text.T("receipt.contact", nil), l.Brand.Contact)
 	}
 	if l.StopURL != "" {
 		line()

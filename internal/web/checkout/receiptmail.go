@@ -76,7 +76,7 @@ func (c *Checkout) receiptLetter(ctx context.Context, invoiceID string, text *lo
 	d := newReceipt(s.in(text), refunds, c.conf.MailURL)
 	l := letter{
 		Subject:  text.T("receipt.title", values{"Amount": d.Amount, "Merchant": d.Merchant}),
-		Headline: text.T("receipt.link", nil) + ": " + d.Headline, Text: d.Text,
+		Headline: text.T("receipt.link", nil) + text.Colon() + d.Headline, Text: d.Text,
 		Merchant: d.Merchant, Brand: d.Brand, Currency: d.Currency, Lines: d.Lines, Totals: d.Totals, Payments: d.Payments, Network: d.Network,
 		Open: text.T("receipt.mail.open", nil), URL: d.CheckURL,
 	}

@@ -114,7 +114,8 @@ func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 // functions returns the functions of templates in a language and a time zone.
 func functions(text *locale.Text, zone *time.Location) map[string]any {
 	return map[string]any{
-		"t": text.InTemplate,
+		"t":     text.InTemplate,
+		"colon": text.Colon,
 		// text is t for texts with an id that is composed of a kind and a value, such as the states of
 		// invoices. A value without a text is shown as it is.
 		"text": func(kind, value string) string {

@@ -141,6 +141,17 @@ func (t *Text) Dir() string {
 // Name returns the language's own name.
 func (t *Text) Name() string { return t.T("language.name", nil) }
 
+// Colon returns the colon between a name and its value.
+func (t *Text) Colon() string {
+	switch t.Lang() {
+	case "fr":
+		return "\u00a0: "
+	case "ja", "zh":
+		return "："
+	}
+	return ": "
+}
+
 // Scripts returns the texts that scripts show, by id, with their placeholders.
 func (t *Text) Scripts() map[string]string { return t.scripts }
 

@@ -43,6 +43,14 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestColon writes a name and a value with the colon of the language.
+func TestColon(t *testing.T) {
+	t.Parallel()
+	for lang, want := range map[string]string{"en": "a: b", "de": "a: b", "fr": "a\u00a0: b", "ja": "a：b", "zh": "a：b"} {
+		expect.Equal(t, "a"+Named(lang).Colon()+"b", want, "%s:", lang)
+	}
+}
+
 // TestNumbers writes numbers with the separators of their language, and the digits of amounts to copy.
 func TestNumbers(t *testing.T) {
 	for language, want := range map[string]string{
