@@ -120,6 +120,7 @@ type healthRecord struct {
 	quarantineReason string
 
 	head    Header // the highest so far
+	last    Header // the newest answer
 	headAt  time.Time
 	lagging bool
 

@@ -24,6 +24,7 @@ type model struct {
 	row, quarantines               int
 	backoffUntil, quarantinedUntil time.Time
 	number, time                   int64 // of the highest head since it was last quarantined
+	last, lastTime                 int64 // of its last head
 	lags                           bool
 	slowUntil                      time.Time
 	misconfigured                  bool
@@ -168,10 +169,10 @@ func TestPoolStates(t *testing.T) {
 				if back || number >= m.number {
 					m.number, m.time = number, at
 				}
-				m.lags = false
+				m.last, m.lastTime, m.lags = number, at, false
 				for _, other := range models {
-					if s := other.state(now); s != StateQuarantined && s != StateMisconfigured {
-						m.lags = m.lags || other.number-number >= 3 && other.time-at >= 15
+					if s := other.state(now); other != m && s != StateQuarantined && s != StateMisconfigured {
+						m.lags = m.lags || other.last-number >= 3 && other.lastTime-at >= 15
 					}
 				}
 			},
@@ -195,7 +196,7 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 		if h.FailingSince.IsZero() == m.failing || m.failing && (h.LastError == "" || h.LastErrorAt.Before(h.FailingSince)) {
 			t.Errorf("%s fails since %s, last at %s (%s), want it to fail: %t", p, h.FailingSince, h.LastErrorAt, h.LastError, m.failing)
 		}
-		if h.Calls.Total() != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.number) {
+		if h.Calls.Total() != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.last) {
 			t.Errorf("%s counts %+v, want %+v", p, h, m)
 		}
 	}
@@ -228,6 +229,15 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 	others := slices.DeleteFunc(slices.Clone(want), func(p *Node) bool { return p == all[0] })
 	if got := pool.Others(all[0]); !slices.Equal(got, others) {
 		t.Errorf("others than %s are %v, want %v", all[0], got, others)
+	}
+	height := rapid.Int64Range(0, 200).Draw(t, "height")
+	want = slices.DeleteFunc(want, func(p *Node) bool {
+		m := models[p]
+		s := m.state(now)
+		return s != StateOK && s != StateUnknown && (s != StateLagging || m.last < height)
+	})
+	if got := pool.Having(uint64(height)); !slices.Equal(got, want) {
+		t.Errorf("%v have block %d, want %v", got, height, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
@@ -136,13 +137,12 @@ func (p *Node) ReportHead(h Header) error {
 		if h.Number >= highest.Number {
 			r.head = h
 		}
-		r.headAt = now
-		r.lagging = false
-		for _, other := range p.pool.nodes {
-			best := &other.health
-			r.lagging = r.lagging || !now.Before(best.quarantinedUntil) && !now.Before(best.misconfiguredUntil) &&
-				best.head.Number >= h.Number+LagBlocks && !best.head.Time.Before(h.Time.Add(LagTime))
-		}
+		r.last, r.headAt = h, now
+		r.lagging = slices.ContainsFunc(p.pool.nodes, func(other *Node) bool {
+			o := &other.health // only its last answer counts: an earlier, higher one may have been wrong
+			return other != p && !now.Before(o.quarantinedUntil) && !now.Before(o.misconfiguredUntil) &&
+				o.last.Number >= h.Number+LagBlocks && !o.last.Time.Before(h.Time.Add(LagTime))
+		})
 	})
 	return err
 }
@@ -154,6 +154,13 @@ func (p *Node) ReportSlow(reason string) {
 		r.slowUntil, r.slowReason = now.Add(SlowFor), reason
 		p.pool.conf.Logger.Warn("node is slow, the others go first", "chain", p.pool.conf.Chain.Key, "node", p.String(), "reason", reason)
 	})
+}
+
+// IsSlow reports whether the node was reported as slow in the last SlowFor.
+func (p *Node) IsSlow() bool {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return p.pool.conf.Now().Before(p.health.slowUntil)
 }
 
 // Quarantine excludes a node that contradicted itself or the others, or of which a request does not end.
@@ -221,7 +228,7 @@ const latencyWeight = 16
 // snapshot returns the node's health. The caller holds the pool's lock.
 func (p *Node) snapshot(now time.Time) Health {
 	h := Health{
-		Node: p.String(), Head: p.health.head.Number, HeadAt: p.health.headAt,
+		Node: p.String(), Head: p.health.last.Number, HeadAt: p.health.headAt,
 		Calls: p.health.calls, Errors: p.health.errors, Latency: p.health.latency, Subscribed: p.subscribed.Load(),
 		Limits: p.limits.status(), Pace: p.Client.pace.limit(), LeadingZeros: p.leadingZeros.Load(),
 	}

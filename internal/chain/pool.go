@@ -178,14 +178,23 @@ func (p *Pool) Others(than *Node) []*Node {
 	return slices.DeleteFunc(p.Usable(), func(other *Node) bool { return other == than })
 }
 
-// Healthy returns the nodes that are healthy or were never called, in the configured order.
-func (p *Pool) Healthy() []*Node {
-	return p.nodesWith(func(_ *Node, rank int, _ time.Time) bool { return rank == rankHealthy })
+// Having returns the healthy nodes, and after them the lagging ones whose head is at least height. A node cannot exclude
+// the others by a head that it invents, because they lag then, and still have their blocks.
+func (p *Pool) Having(height uint64) []*Node {
+	has := p.nodesWith(func(node *Node, rank int, _ time.Time) bool {
+		return rank == rankHealthy || rank == rankLagging && node.health.last.Number >= height
+	})
+	return slices.DeleteFunc(p.Usable(), func(node *Node) bool { return !slices.Contains(has, node) })
 }
 
-// HasHealthyOther reports whether another node is healthy or was never called.
-func (p *Pool) HasHealthyOther(than *Node) bool {
-	return slices.ContainsFunc(p.Healthy(), func(other *Node) bool { return other != than })
+// OtherHaving returns the best node of Having except one, or nil.
+func (p *Pool) OtherHaving(height uint64, than *Node) *Node {
+	for _, node := range p.Having(height) {
+		if node != than {
+			return node
+		}
+	}
+	return nil
 }
 
 // nodesWith returns the nodes for which is returns true, in the configured order. is has the pool's lock.

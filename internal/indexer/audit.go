@@ -131,7 +131,7 @@ func (ix *Indexer) auditPart(ctx context.Context, a ledger.ChainAudit, last uint
 	if ix.cfg.Chain.Quorum > 1 { // two nodes read it before it was final
 		return 0, advance(last+1, ledger.AuditCounts{Node: last + 1 - a.Next})
 	}
-	nodes := ix.cfg.Pool.Healthy()
+	nodes := ix.cfg.Pool.Having(final.Number)
 	if len(nodes) == 0 {
 		return 0, errNoHealthyNode
 	}

@@ -157,12 +157,15 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 	return logs
 }
 
+// otherThan returns the node that a node is compared with, or zero. It need not be known to have the blocks, because each
+// comparison shows that.
+func (ix *Indexer) otherThan(n *chain.Node) node { return node{ix.cfg.Pool.OtherHaving(0, n)} }
+
 // compareWithNode returns the blocks' logs according to another node, and that node; nil if no other node answers.
 func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.Header, filter chain.LogFilter) (other node, logs [][]types.Log) {
-	if !ix.cfg.Pool.HasHealthyOther(n.Node) {
+	if other = ix.otherThan(n.Node); other.Node == nil {
 		return node{}, nil
 	}
-	other = node{ix.cfg.Pool.Others(n.Node)[0]}
 	logs, err := ix.logsFromOther(ctx, other, hashesOf(headers), filter)
 	if err != nil {
 		return node{}, nil
@@ -180,13 +183,13 @@ func (ix *Indexer) compareWithNode(ctx context.Context, n node, headers []chain.
 func (ix *Indexer) compareRange(
 	ctx context.Context, n node, r blockRange, below, last invoice.Hash, told []types.Log,
 ) (by Comparison, more bool) {
+	other := ix.otherThan(n.Node)
 	switch {
 	case !ix.cfg.Chain.CompareLogs || ix.cfg.Chain.Quorum > 1: // with a quorum two nodes read each block
 		return "", false
-	case !ix.cfg.Pool.HasHealthyOther(n.Node):
+	case other.Node == nil:
 		return ComparedNone, false
 	}
-	other := node{ix.cfg.Pool.Others(n.Node)[0]}
 	if (r.last-r.first)/max(1, other.Limit(chain.KindRange).Next()) >= maxCompareParts {
 		return ComparedNone, false // it would take too long
 	}
@@ -273,7 +276,7 @@ func (ix *Indexer) leftOut(ctx context.Context, n node, h chain.Header, told *[]
 		}
 		missing = held
 	}
-	if ix.cfg.Pool.HasHealthyOther(n.Node) {
+	if ix.cfg.Pool.OtherHaving(h.Number, n.Node) != nil {
 		return "", n.contradicts("left out logs of block %d, %s, that its receipts hold", h.Number, h.Hash)
 	}
 	all := merged(*told, missing)
@@ -334,7 +337,7 @@ func (ix *Indexer) comparesBy() Comparison {
 	switch {
 	case ix.hasReturnedReceipts(node{n}) && ix.offersReceipts(node{n}):
 		return ComparedReceipts
-	case ix.cfg.Pool.HasHealthyOther(n):
+	case ix.otherThan(n).Node != nil:
 		return ComparedNode
 	}
 	return ComparedNone

@@ -209,14 +209,14 @@ func (n node) logsAndEnds(ctx context.Context, first, last uint64, f chain.LogFi
 
 // readTogether reads the blocks above the newest indexed one, up to head, with one call for their logs, and records
 // them. It checks the parent of the first block, that the server that answered has the last block, and that the blocks
-// with logs of interest are canonical. done is false if the blocks must be read one by one instead. Only a healthy node
-// is believed about several blocks.
+// with logs of interest are canonical. done is false if the blocks must be read one by one instead. A node that
+// failed lately is not believed about several blocks.
 func (ix *Indexer) readTogether(ctx context.Context, n node, head chain.Header) (done bool, err error) {
 	tip := ix.tracker.Tip()
 	if !ix.together || head.Number < tip.Number+2 || head.Number > tip.Number+maxTogether {
 		return false, nil
 	}
-	if !slices.Contains(ix.cfg.Pool.Healthy(), n.Node) {
+	if !slices.Contains(ix.cfg.Pool.Having(head.Number), n.Node) {
 		return false, nil // it may leave out logs, which shows only block by block
 	}
 	limit := n.Limit(chain.KindRange)

@@ -58,8 +58,8 @@ func (ix *Indexer) advanced(name string) {
 }
 
 // stalled returns why the indexer is stalled, or "". A loop stalls if it made no progress for the watchdog's limit. The
-// head loop also stalls if it recorded nothing for that long while another node is healthy; slow is then the node that
-// it uses.
+// head loop also stalls if it recorded nothing for that long, and another node has the next block; slow is then the node
+// that it uses. A node that was slow before is not replaced again: all nodes may be slow.
 func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	limit := ix.cfg.Watchdog.Limit()
 	ix.mu.Lock()
@@ -70,7 +70,7 @@ func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 		}
 	}
 	if head := ix.loops[loopHead]; head != nil && time.Since(head.advanced) >= limit {
-		if slow := ix.lastNode; slow != nil && ix.cfg.Pool.HasHealthyOther(slow) {
+		if slow := ix.lastNode; slow != nil && !slow.IsSlow() && ix.cfg.Pool.OtherHaving(ix.status.Indexed+1, slow) != nil {
 			return fmt.Sprintf("%s asked %s for %s and recorded nothing", loopHead, slow, limit), slow
 		}
 	}

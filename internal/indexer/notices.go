@@ -35,11 +35,11 @@ func (ix *Indexer) followNotices(ctx context.Context) error {
 	if err != nil || !cursor.Started || cursor.Halted != "" {
 		return err
 	}
-	nodes := ix.cfg.Pool.Healthy()
+	last := cursor.Indexed.Number
+	nodes := ix.cfg.Pool.Having(last)
 	if len(nodes) == 0 {
 		return errNoHealthyNode
 	}
-	last := cursor.Indexed.Number
 	// Use the chain's time: only the rate of this machine's clock is trusted.
 	age := ix.cfg.Now().Sub(at[0]) + noticeWindow
 	older, err := blockBefore(ctx, node{nodes[0]}, last, cursor.Indexed.Time.Add(-age))

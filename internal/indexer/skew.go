@@ -35,7 +35,7 @@ type skew struct {
 func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
 	follows := s.highest > 0 && now.Sub(s.lastLook) <= maxHeadAge
 	s.lastLook = now
-	if h.Number <= s.highest {
+	if h.Number <= s.highest && s.highest-h.Number <= chain.MaxRegress { // otherwise the highest one was wrong
 		return 0, false
 	}
 	s.highest = h.Number

@@ -289,6 +289,7 @@ type timeline struct {
 func (p timeline) play(long time.Duration) (told []time.Duration) {
 	var s skew
 	genesis := time.Unix(1_800_000_000, 0)
+	s.observe(chain.Header{Header: invoice.Header{Number: 1 << 40, Time: invoice.Unix(1)}}, genesis.Add(-time.Hour)) // invented
 	for t := time.Duration(0); t < long; t += p.step {
 		age := max(0, t-p.late)
 		h := chain.Header{Header: invoice.Header{Number: uint64(age/p.every) + 1, Time: invoice.Unix(genesis.Add(age.Truncate(p.every)).Unix())}}

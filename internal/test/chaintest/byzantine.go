@@ -199,6 +199,24 @@ func (f WrongTime) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
+// FarHead announces a head far above the chain's, a year ahead.
+type FarHead struct{ contentFault }
+
+func (FarHead) wrapCalls(p *Proxy, ask callHandler) callHandler {
+	return func(c call) answer {
+		a := ask(c)
+		if c.Method == methodBlock && len(c.Params) > 0 && text(c.Params[0]) == "latest" {
+			a.Result = rewrite(a.Result, func(o map[string]any) {
+				n, _ := quantity(o["number"])
+				at, _ := quantity(o["timestamp"])
+				o["number"], o["timestamp"] = hexutil.Uint64(n+60), hexutil.Uint64(at+365*86400)
+				p.mask(o, "hash")
+			})
+		}
+		return a
+	}
+}
+
 // FalseChain changes the hashes of all blocks from From on, consistently in all answers of the node.
 type FalseChain struct {
 	contentFault
