@@ -93,7 +93,7 @@ type service struct {
 func (r *measurement) startServer(ctx context.Context, n *node, c serverConfig) (*service, error) {
 	c.Token = n.Token
 	if c.RPC == "" {
-		c.RPC = n.WS
+		c.RPC = n.HTTP
 	}
 	p, url, err := startProcess(ctx, r.program, serverRole, c)
 	if err != nil {

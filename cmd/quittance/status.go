@@ -220,9 +220,6 @@ func remark(p admin.Provider, now time.Time) string {
 	case p.LastError != "":
 		words = append(words, fmt.Sprintf("last error %s ago", since(p.LastErrorAt)), strings.TrimPrefix(p.LastError, p.Provider+": "))
 	}
-	if len(words) == 0 && p.Subscribed {
-		words = append(words, "announces its heads")
-	}
 	return strings.Join(words, ": ")
 }
 

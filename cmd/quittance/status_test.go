@@ -23,7 +23,7 @@ func TestPrintStatus(t *testing.T) {
 	running := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "base", Ready: true, Reading: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
 		Providers: []admin.Provider{
-			{Provider: "wss://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
+			{Provider: "https://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234},
 			{Provider: "https://other.example", State: chain.StateBackoff, Health: apitypes.NodePaused, FailingSince: now.Unix() - 60, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Limits: []admin.NodeLimit{{Kind: chain.KindReceiptsOfBlock, Refused: 1}, {Kind: chain.KindHeaders, Size: 12, Refused: 25}, {Kind: chain.KindLogs, Size: 1, Refused: 2}, {Kind: chain.KindRange, Refused: 1}}, Pace: 4, LeadingZeros: true,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
@@ -51,7 +51,7 @@ house    120       100       90         20 (4m0s)       halted
 moon     0         0         0          0               not ready
 
 CHAIN    NODE                     STATE                   HEAD      LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base     wss://base.example       working                 38211203  12.3 ms  1234   0        0       announces its heads
+base     https://base.example     working                 38211203  12.3 ms  1234   0        0
 base     https://other.example    paused                  38211190  80.0 ms  12     0        3       asked again in 7s: failing for 1m0s: eth_getLogs: 429 Too Many Requests
 polygon  https://polygon.example  never tried             0         0.0 ms   0      0        0
 moon     http://moon.example      paused (misconfigured)  0         0.0 ms   0      0        0       it serves chain id 1
@@ -87,15 +87,15 @@ house: halted: block 20 was replaced
 func TestPrintOffline(t *testing.T) {
 	st := admin.Status{Offline: "no answer at http://127.0.0.1:1", Chains: []admin.Chain{{
 		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone),
-		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 9, LatencyMs: 1, Calls: 4}},
+		Providers: []admin.Provider{{Provider: "https://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
 	const want = `There is no answer at http://127.0.0.1:1. This is what the database and the nodes say.
 
 CHAIN  HEAD  INDEXED  CONFIRMED  LAG  STATE
 base   9     9        8          0
 
-CHAIN  NODE                STATE    HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base   wss://base.example  working  9     1.0 ms   4      0        0
+CHAIN  NODE                  STATE    HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base   https://base.example  working  9     1.0 ms   4      0        0
 
 base: checks: receipts on, bloom on, logs none, witness off, agree off
 base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node

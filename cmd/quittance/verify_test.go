@@ -84,7 +84,7 @@ func TestVerifyDeposit(t *testing.T) {
 // implementation, and returns the address. A forged constructor could create another one.
 func forgeFactory(t *testing.T, world dev.Info) string {
 	t.Helper()
-	node, done, err := chain.Dial(t.Context(), world.Chain.RPCURL)
+	node, done, err := chain.Dial(world.Chain.RPCURL)
 	expect.OK(t, err)
 	defer done()
 	code, err := node.CodeAt(t.Context(), common.HexToAddress(world.Chain.DepositFactory), nil)

@@ -114,7 +114,6 @@ type Provider struct {
 	Calls        uint64              `json:"calls"`
 	PerDay       uint64              `json:"callsPerDay,omitempty"` // an estimate, from the last hour; absent in the first minute
 	Errors       uint64              `json:"errors"`
-	Subscribed   bool                `json:"subscribed"`               // to its heads
 	Limits       []NodeLimit         `json:"limits,omitempty"`         // the requests that it refused
 	Pace         float64             `json:"callsPerSecond,omitempty"` // upper limit, set after it refused more
 	LeadingZeros bool                `json:"leadingZeros,omitempty"`   // it writes numbers with leading zeros
@@ -140,7 +139,7 @@ func Providers(p *chain.Pool) []Provider {
 			Limits: limits, Pace: h.Pace, LeadingZeros: h.LeadingZeros, Health: healthOf(h),
 			FailingSince: invoice.UnixSeconds(h.FailingSince), LastError: h.LastError, LastErrorAt: invoice.UnixSeconds(h.LastErrorAt),
 			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
-			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), PerDay: h.PerDay, Errors: h.Errors, Subscribed: h.Subscribed,
+			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), PerDay: h.PerDay, Errors: h.Errors,
 		})
 	}
 	return all

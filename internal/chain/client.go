@@ -37,8 +37,6 @@ var (
 	ErrNotFound = errors.New("the node does not have it")
 	// ErrUnsupported: the node does not offer the method.
 	ErrUnsupported = errors.New("the node does not offer this method")
-	// ErrNoSubscription: the client's transport cannot push; use polling.
-	ErrNoSubscription = errors.New("the node's URL has no subscriptions; give a ws:// or wss:// URL to have them")
 	// ErrResponseTooLarge: the answer is longer than the client's MaxAnswer.
 	ErrResponseTooLarge = errors.New("the node's answer is longer than is read, which maxAnswerMiB can raise")
 	// ErrTimeout: the node took longer than the client's Timeout. If the caller's context ended first, the context's
@@ -52,9 +50,7 @@ var (
 	ErrRedirected = errors.New("the node's address redirects, and redirects are not followed; configure the address that it leads to")
 )
 
-// Client calls one node over JSON-RPC. It connects on the first call and
-// reconnects when the connection is lost, so a node may be down when the service
-// starts. It is safe for concurrent use.
+// Client calls one node over JSON-RPC. The node may be down when the service starts. It is safe for concurrent use.
 type Client struct {
 	conf     ClientConfig
 	name     string
@@ -62,25 +58,23 @@ type Client struct {
 
 	onRequest      func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
 	limits         nodeLimits
-	pace           *pace // set by the pool; nil without one
-	subscribed     atomic.Bool
+	pace           *pace               // set by the pool; nil without one
 	leadingZeros   atomic.Bool         // an answer contained a number with leading zeros
 	onLeadingZeros func(method string) // called once, the first time; nil without a pool
 
-	http     *http.Transport
-	dialLock chan struct{} // holds a token while the node is dialed
+	http   *http.Transport
+	rpc    *rpc.Client
+	closed atomic.Bool
 
-	closed context.Context // nil until it is dialed
-	quit   context.CancelFunc
+	reading, readingForRequests atomic.Int64 // bytes of the answers in flight
 
 	mu       sync.Mutex
-	rpc      *rpc.Client             // nil until it is dialed
 	inFlight map[*exchange]time.Time // start of each request in progress
 }
 
 // ClientConfig configures a Client. URL is required.
 type ClientConfig struct {
-	URL       string        // of scheme http, https, ws or wss
+	URL       string        // of scheme http or https
 	Timeout   time.Duration // for each call; 0 means CallTimeout
 	MaxAnswer int64         // for each answer, in bytes; 0 means MaxResponse
 	Dial      DialFunc      // connects to the node; nil means over the network
@@ -94,10 +88,8 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RPC URL cannot be read: %w", sanitize(err))
 	}
-	switch u.Scheme {
-	case "http", "https", "ws", "wss":
-	default:
-		return nil, fmt.Errorf("RPC URL has the scheme %q; want http, https, ws or wss", u.Scheme)
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("RPC URL has the scheme %q; want http or https", u.Scheme)
 	}
 	if u.Host == "" {
 		return nil, errors.New("RPC URL names no host")
@@ -105,24 +97,21 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	conf.Timeout, conf.MaxAnswer = cmp.Or(conf.Timeout, CallTimeout), cmp.Or(conf.MaxAnswer, MaxResponse)
 	c := &Client{
 		conf: conf, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
-		http: newHTTPTransport(u.Hostname(), conf.Dial), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
+		http: newHTTPTransport(u.Hostname(), conf.Dial), inFlight: map[*exchange]time.Time{},
 		limits: nodeLimits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}},
 	}
-	c.closed, c.quit = context.WithCancel(context.Background())
+	if c.rpc, err = rpc.DialOptions(context.Background(), conf.URL, c.options()...); err != nil { // it connects with each call
+		return nil, sanitize(err)
+	}
 	return c, nil
 }
 
 // String returns the scheme and host of the client's URL. The rest may contain an access key and is never shown.
 func (c *Client) String() string { return c.name }
 
-// Close closes the connection. Later calls fail.
+// Close closes the connections. Later calls fail.
 func (c *Client) Close() {
-	c.quit()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rpc != nil {
-		c.rpc.Close()
-	}
+	c.closed.Store(true)
 	c.http.CloseIdleConnections()
 }
 
@@ -255,13 +244,16 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	}
 	ctx, span := tracing.StartChild(ctx, elems[0].Method, trace.SpanKindClient)
 	began := time.Now()
+	if x.reading, x.most = &c.reading, maxAnswers*c.conf.MaxAnswer; classOf(ctx) == ClassRequest {
+		x.reading, x.most = &c.readingForRequests, c.conf.MaxAnswer
+	}
 	c.begin(x, began)
 	defer c.end(ctx, x)
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), c.conf.Timeout)
 	defer cancel()
-	client, err := c.connect(limited)
-	if err == nil {
-		err = send(limited, client)
+	err := rpc.ErrClientQuit
+	if !c.closed.Load() {
+		err = send(limited, c.rpc)
 	}
 	if err == nil && limited.Err() != nil {
 		// The answer was not complete in time, although the needed part of it arrived.

@@ -10,9 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -57,7 +55,7 @@ func TestNewClientRefuses(t *testing.T) {
 	}
 }
 
-// TestClient calls every method of a node over both transports.
+// TestClient calls every method of a node.
 func TestClient(t *testing.T) {
 	c := chaintest.New(5)
 	tx := chaintest.NewTx(
@@ -72,47 +70,45 @@ func TestClient(t *testing.T) {
 		Addresses: []common.Address{common.Address(token)},
 		Topics:    []common.Hash{common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")},
 	}
-	for _, url := range []string{node.URL, node.WSURL} {
-		e := newClient(t, url)
-		ctx := t.Context()
-		if h, err := e.Head(ctx); err != nil || h.Number != 3 || h.Hash != invoice.Hash(c.Head().Hash) {
-			t.Errorf("%s: Head = %+v, %v", e, h, err)
-		}
-		_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
-		want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: invoice.Unix(b.Time)}, Bloom: h.Bloom, Txs: 1}
-		if err != nil || h != want {
-			t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
-		}
-		if !filter.MayMatch(h.Bloom) {
-			t.Errorf("%s: the bloom filter of block 1 does not mention its log", e)
-		}
-		headers, err := e.Headers(ctx, []uint64{2, 0, 1})
-		if err != nil || len(headers) != 3 || headers[0].Number != 2 || headers[1].Number != 0 || headers[2] != want {
-			t.Errorf("%s: Headers = %+v, %v", e, headers, err)
-		}
-		if filter.MayMatch(headers[0].Bloom) {
-			t.Errorf("%s: the bloom filter of an empty block mentions a log", e)
-		}
-		expect.Error(t, chain.ErrNotFound, "%s: Headers past the head", e)(e.Headers(ctx, []uint64{1, 4}))
-		byHash, err := e.LogsOfBlocks(ctx, []invoice.Hash{h.Hash, h.Parent}, filter)
-		if err != nil || len(byHash) != 2 || len(byHash[0]) != 1 || len(byHash[1]) != 0 {
-			t.Errorf("%s: LogsOfBlocks = %+v, %v", e, byHash, err)
-		}
-		ranged, err := e.LogsInRange(ctx, 0, 3, filter)
-		if err != nil || len(ranged) != 1 || ranged[0].TxHash != tx.Hash || ranged[0].Address != common.Address(token) {
-			t.Errorf("%s: LogsInRange = %+v, %v", e, ranged, err)
-		}
-		receipts, err := e.Receipts(ctx, []common.Hash{tx.Hash})
-		if err != nil || len(receipts) != 1 || !receipts[0].Succeeded() || len(receipts[0].Logs) != 2 || receipts[0].BlockHash != b.Hash {
-			t.Errorf("%s: Receipts = %+v, %v", e, receipts, err)
-		}
-		if _, err := e.Receipts(ctx, []common.Hash{tx.Hash, {1}}); !errors.Is(err, chain.ErrNotFound) {
-			t.Errorf("%s: Receipts of an unknown transaction: %v, want ErrNotFound", e, err)
-		}
-		_, inputs, err := e.Evidence(ctx, []common.Hash{tx.Hash})
-		if err != nil || len(inputs) != 1 || string(inputs[0]) != "\x01\x02\x03" {
-			t.Errorf("%s: Evidence has the input %v, %v", e, inputs, err)
-		}
+	e := newClient(t, node.URL)
+	ctx := t.Context()
+	if h, err := e.Head(ctx); err != nil || h.Number != 3 || h.Hash != invoice.Hash(c.Head().Hash) {
+		t.Errorf("%s: Head = %+v, %v", e, h, err)
+	}
+	_, h, err := e.HeadAndTagged(ctx, chain.TagSafe)
+	want := chain.Header{Header: invoice.Header{Number: 1, Hash: invoice.Hash(b.Hash), Parent: invoice.Hash(b.Parent), Time: invoice.Unix(b.Time)}, Bloom: h.Bloom, Txs: 1}
+	if err != nil || h != want {
+		t.Errorf("%s: tagged is %+v, %v; want %+v", e, h, err, want)
+	}
+	if !filter.MayMatch(h.Bloom) {
+		t.Errorf("%s: the bloom filter of block 1 does not mention its log", e)
+	}
+	headers, err := e.Headers(ctx, []uint64{2, 0, 1})
+	if err != nil || len(headers) != 3 || headers[0].Number != 2 || headers[1].Number != 0 || headers[2] != want {
+		t.Errorf("%s: Headers = %+v, %v", e, headers, err)
+	}
+	if filter.MayMatch(headers[0].Bloom) {
+		t.Errorf("%s: the bloom filter of an empty block mentions a log", e)
+	}
+	expect.Error(t, chain.ErrNotFound, "%s: Headers past the head", e)(e.Headers(ctx, []uint64{1, 4}))
+	byHash, err := e.LogsOfBlocks(ctx, []invoice.Hash{h.Hash, h.Parent}, filter)
+	if err != nil || len(byHash) != 2 || len(byHash[0]) != 1 || len(byHash[1]) != 0 {
+		t.Errorf("%s: LogsOfBlocks = %+v, %v", e, byHash, err)
+	}
+	ranged, err := e.LogsInRange(ctx, 0, 3, filter)
+	if err != nil || len(ranged) != 1 || ranged[0].TxHash != tx.Hash || ranged[0].Address != common.Address(token) {
+		t.Errorf("%s: LogsInRange = %+v, %v", e, ranged, err)
+	}
+	receipts, err := e.Receipts(ctx, []common.Hash{tx.Hash})
+	if err != nil || len(receipts) != 1 || !receipts[0].Succeeded() || len(receipts[0].Logs) != 2 || receipts[0].BlockHash != b.Hash {
+		t.Errorf("%s: Receipts = %+v, %v", e, receipts, err)
+	}
+	if _, err := e.Receipts(ctx, []common.Hash{tx.Hash, {1}}); !errors.Is(err, chain.ErrNotFound) {
+		t.Errorf("%s: Receipts of an unknown transaction: %v, want ErrNotFound", e, err)
+	}
+	_, inputs, err := e.Evidence(ctx, []common.Hash{tx.Hash})
+	if err != nil || len(inputs) != 1 || string(inputs[0]) != "\x01\x02\x03" {
+		t.Errorf("%s: Evidence has the input %v, %v", e, inputs, err)
 	}
 }
 
@@ -236,47 +232,21 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// longAnswer has a method eth_blockNumber with an answer that is too long. It answers once eth_chainId was called.
-type longAnswer struct{ asked, released chan struct{} }
+// longAnswer has a method eth_blockNumber with an answer that is too long.
+type longAnswer struct{}
 
-func (a longAnswer) BlockNumber() string {
-	close(a.asked)
-	<-a.released
-	return strings.Repeat("x", maxAnswer)
-}
+func (longAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer) }
 
-func (a longAnswer) ChainId() string {
-	close(a.released)
-	return "0x1"
-}
-
-// TestResponseTooLarge reads an answer that is too long over both transports. Over a WebSocket, go-ethereum's client
-// returns the read error only after it has noticed that the request was sent, which happens before its next request.
 func TestResponseTooLarge(t *testing.T) {
-	for _, scheme := range []string{"http", "ws"} {
-		answer := longAnswer{make(chan struct{}), make(chan struct{})}
-		server := rpc.NewServer()
-		expect.OK(t, server.RegisterName("eth", answer))
-		t.Cleanup(server.Stop)
-		handler := map[string]http.Handler{"http": server, "ws": server.WebsocketHandler([]string{"*"})}[scheme]
-		node := httptest.NewServer(handler)
-		e := newClientOf(t, chain.ClientConfig{URL: scheme + strings.TrimPrefix(node.URL, "http"), MaxAnswer: maxAnswer})
-		ctx, cancel := context.WithCancel(t.Context())
-		var second sync.WaitGroup
-		second.Go(func() {
-			<-answer.asked
-			var id string
-			_ = e.CallContext(ctx, &id, "eth_chainId") // may fail with the connection
-		})
-		var s string
-		if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsRefusal(err) {
-			t.Errorf("%s: read %d bytes, %.200v; want ErrResponseTooLarge", scheme, len(s), err)
-		}
-		cancel()
-		second.Wait()
-		e.Close()
-		node.CloseClientConnections()
-		node.Close()
+	server := rpc.NewServer()
+	expect.OK(t, server.RegisterName("eth", longAnswer{}))
+	t.Cleanup(server.Stop)
+	node := httptest.NewServer(server)
+	t.Cleanup(node.Close)
+	e := newClientOf(t, chain.ClientConfig{URL: node.URL, MaxAnswer: maxAnswer})
+	var s string
+	if err := e.CallContext(t.Context(), &s, "eth_blockNumber"); !errors.Is(err, chain.ErrResponseTooLarge) || !chain.IsRefusal(err) {
+		t.Errorf("read %d bytes, %.200v; want ErrResponseTooLarge", len(s), err)
 	}
 }
 
@@ -320,54 +290,11 @@ func TestErrorsHideTheKey(t *testing.T) {
 	}
 	e.Close()
 	node.Close()
-	for _, url := range []string{url, strings.Replace(url, "http", "ws", 1)} {
-		_, err := newClient(t, url).Head(t.Context())
-		if err == nil || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("error of an unreachable node is %v", err)
-		}
+	if _, err := newClient(t, url).Head(t.Context()); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("error of an unreachable node is %v", err)
 	}
 	if _, err := chain.NewClient(chain.ClientConfig{URL: "http://host:bad/s3cret"}); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error of an unreadable URL is %v", err)
-	}
-}
-
-// TestSubscribeHeads expects a wake-up for every head, an end with the context, and a refusal over HTTP.
-func TestSubscribeHeads(t *testing.T) {
-	c := chaintest.New(5)
-	node := c.Serve(t)
-	expect.Error(t, chain.ErrNoSubscription, "Listen over HTTP")(newClient(t, node.URL).SubscribeHeads(t.Context(), nil))
-	e := newClient(t, node.WSURL)
-	all := chain.NewPool(chain.PoolConfig{Clients: []*chain.Client{e}, Now: time.Now})
-	subscribed := make(chan struct{})
-	node.Intercept(func(_ context.Context, method string) error {
-		if method == "eth_subscribe" {
-			close(subscribed)
-		}
-		return nil
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	woken := make(chan struct{}, 100)
-	ended := make(chan error)
-	go func() { ended <- e.SubscribeHeads(ctx, func() { woken <- struct{}{} }) }()
-	<-subscribed
-	// The node counts a subscription before it is served, so mine until it is.
-	for done := false; !done; {
-		c.Mine()
-		select {
-		case <-woken:
-			done = true
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	if !all.Health()[0].Subscribed {
-		t.Error("the node is not shown as subscribed")
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Listen ended with %v", err)
-	}
-	if all.Health()[0].Subscribed {
-		t.Error("the node is shown as subscribed still")
 	}
 }
 

@@ -47,7 +47,7 @@ type Deployment struct {
 func (d Deployment) Deploy(ctx context.Context, contract Contract) (invoice.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	client, done, err := Dial(ctx, d.RPC)
+	client, done, err := Dial(d.RPC)
 	if err != nil {
 		return invoice.Address{}, fmt.Errorf("reach the node: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
-	"github.com/gorilla/websocket"
 )
 
 // Error codes: the codes of JSON-RPC 2.0 and EIP-1474, HTTP status codes within an answer, and the engine API's code
@@ -210,9 +209,6 @@ func sanitize(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
 		return withURL.Err
-	}
-	if errors.Is(err, websocket.ErrReadLimit) { // the limit is MaxAnswer
-		return ErrResponseTooLarge
 	}
 	var withBody rpc.HTTPError
 	if errors.As(err, &withBody) {

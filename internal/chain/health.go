@@ -68,7 +68,6 @@ type Health struct {
 	PerDay       uint64        // estimate of the calls per day, from the last hour; 0 in the first minute
 	Errors       uint64        // failed requests, except those on behalf of API requests
 	Latency      time.Duration // moving average per request, without API requests
-	Subscribed   bool          // to new heads
 	Limits       []LimitStatus // requests that it refused
 	Pace         float64       // calls per second that it is limited to, because it refused more; 0 without a limit
 	LeadingZeros bool          // it writes numbers with leading zeros

@@ -25,6 +25,7 @@ func (c *Client) end(ctx context.Context, x *exchange) {
 	c.mu.Lock()
 	delete(c.inFlight, x)
 	c.mu.Unlock()
+	x.reading.Add(-x.read)
 	if done, ok := ctx.Value(onRequestDoneKey{}).(func()); ok {
 		done()
 	}

@@ -102,7 +102,7 @@ func (p *Node) ReportFailure(err error) {
 
 // isNodeFailure reports whether an error counts as a failure of the node.
 func isNodeFailure(err error) bool {
-	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrNoSubscription, ErrResponseTooLarge, ErrMismatch} {
+	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrResponseTooLarge, ErrMismatch} {
 		if errors.Is(err, innocent) {
 			return false
 		}
@@ -229,7 +229,7 @@ const latencyWeight = 16
 func (p *Node) snapshot(now time.Time) Health {
 	h := Health{
 		Node: p.String(), Head: p.health.last.Number, HeadAt: p.health.headAt,
-		Calls: p.health.calls, Errors: p.health.errors, Latency: p.health.latency, Subscribed: p.subscribed.Load(),
+		Calls: p.health.calls, Errors: p.health.errors, Latency: p.health.latency,
 		Limits: p.limits.status(), Pace: p.Client.pace.limit(), LeadingZeros: p.leadingZeros.Load(),
 	}
 	h.State, h.Until, h.Reason = p.health.state(now)

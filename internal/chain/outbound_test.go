@@ -154,23 +154,21 @@ func TestNodeWithBatchLimit(t *testing.T) {
 	}
 }
 
-// TestHeadersOfNodes sends a node's headers over both transports, and never shows their values, even if the node
+// TestHeadersOfNodes sends a node's headers and never shows their values, even if the node
 // repeats them.
 func TestHeadersOfNodes(t *testing.T) {
 	const secret = "Bearer hunter2hunter2"
-	seen := make(chan string, 2)
+	seen := make(chan string, 1)
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen <- r.Header.Get("Authorization")
 		http.Error(w, "no access with "+r.Header.Get("Authorization")+" or "+strings.TrimPrefix(secret, "Bearer "), http.StatusForbidden)
 	}))
 	t.Cleanup(node.Close)
-	for _, url := range []string{node.URL, strings.Replace(node.URL, "http", "ws", 1)} {
-		settings := chain.NodeSettings{Headers: http.Header{"Authorization": {secret}}}
-		_, err := newClientOf(t, chain.ClientConfig{URL: url, NodeSettings: settings}).Head(t.Context())
-		expect.Equal(t, <-seen, secret, "%s: the node got", url)
-		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the error is %v", url, err)
-		}
+	settings := chain.NodeSettings{Headers: http.Header{"Authorization": {secret}}}
+	_, err := newClientOf(t, chain.ClientConfig{URL: node.URL, NodeSettings: settings}).Head(t.Context())
+	expect.Equal(t, <-seen, secret, "the node got")
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -251,9 +249,6 @@ func TestHostileNodes(t *testing.T) {
 		"endless error page": {hijacked(t, "HTTP/1.1 500 Oh\r\n\r\n{"), chain.ErrTimeout},
 		"more than an answer": {hijacked(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			"27\r\n"+whole+"\r\n"), chain.ErrTimeout},
-		"WebSocket without handshake": {"ws://" + mute(t), chain.ErrTimeout},
-		"WebSocket without answer": {"ws" + strings.TrimPrefix(hijacked(t, "HTTP/1.1 101 Switching Protocols\r\n"+
-			"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "http"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newClientOf(t, chain.ClientConfig{URL: test.url, Timeout: 100 * time.Millisecond})
@@ -265,31 +260,7 @@ func TestHostileNodes(t *testing.T) {
 			if _, err := e.LogsInRange(t.Context(), 1, 2, chain.LogFilter{}); err == nil {
 				t.Error("logs were answered")
 			}
-			if err := e.SubscribeHeads(t.Context(), func() {}); err == nil {
-				t.Error("the subscription ended well")
-			}
 		})
-	}
-}
-
-// TestDialDoesNotHoldOthers has one caller wait long for a connection, and another one with less time.
-func TestDialDoesNotHoldOthers(t *testing.T) {
-	e := newClientOf(t, chain.ClientConfig{URL: "ws://" + mute(t), Timeout: time.Hour})
-	first := make(chan error)
-	began := make(chan struct{})
-	go func() {
-		close(began)
-		var result string
-		first <- e.CallContext(context.WithoutCancel(t.Context()), &result, "eth_chainId")
-	}()
-	<-began
-	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	var result string
-	expect.Error(t, context.DeadlineExceeded, "the impatient caller got")(e.CallContext(impatient, &result, "eth_chainId"))
-	e.Close()
-	if err := <-first; err == nil {
-		t.Error("the patient caller got an answer")
 	}
 }
 

@@ -116,7 +116,8 @@ type Receipt struct {
 // HasLeadingZeros reports whether a number in the receipt had leading zeros.
 func (r *Receipt) HasLeadingZeros() bool { return r.leadingZeros }
 
-// UnmarshalJSON parses a receipt. Missing fields stay unchanged.
+// UnmarshalJSON parses a receipt, and refuses one without the hash of its transaction. Other missing fields stay
+// unchanged.
 func (r *Receipt) UnmarshalJSON(data []byte) error {
 	type plain Receipt
 	raw := struct {
@@ -130,6 +131,9 @@ func (r *Receipt) UnmarshalJSON(data []byte) error {
 	}{plain: (*plain)(r)}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
+	}
+	if r.TxHash == (common.Hash{}) {
+		return errors.New("receipt lacks transactionHash")
 	}
 	if raw.Logs != nil {
 		r.Logs, r.leadingZeros = raw.Logs.logs, raw.Logs.leadingZeros

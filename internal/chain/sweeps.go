@@ -80,7 +80,7 @@ type SentSweeps struct {
 func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	client, done, err := Dial(ctx, t.RPC)
+	client, done, err := Dial(t.RPC)
 	if err != nil {
 		return SentSweeps{}, fmt.Errorf("reach the node: %w", err)
 	}

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -25,12 +27,15 @@ type exchange struct {
 	forLogs    bool          // the request only asks for logs
 	logs       []types.Log   // decoded by the transport, if forLogs; otherwise they are in the answer
 	retryAfter time.Duration // requested by the node
+	read       int64         // bytes of the answer
+	reading    *atomic.Int64 // bytes of all answers of the node that are being read for this kind of caller
+	most       int64         // upper bound of reading
 }
 
 type exchangeKey struct{}
 
-// transport is the HTTP transport of a client. It fails answers of more than max bytes, so that no node can exhaust the
-// memory. It records Retry-After, and keeps an error that is returned instead of a batch's answers readable. It decodes
+// transport is the HTTP transport of a client. It bounds each answer, and all answers that are read at a time, so that no
+// node can exhaust the memory; see boundedBody. It records Retry-After, and keeps an error that is returned instead of a batch's answers readable. It decodes
 // logs itself, because go-ethereum's client reads each answer three times. A redirect is an ErrRedirected.
 type transport struct {
 	http.RoundTripper
@@ -45,8 +50,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to := redirect(resp); to != "" {
 		return nil, closing(resp.Body, fmt.Errorf("%w: it answered %d with %s", ErrRedirected, resp.StatusCode, to))
 	}
-	resp.Body = &limitedBody{ReadCloser: resp.Body, left: t.max}
 	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	resp.Body = &boundedBody{ReadCloser: resp.Body, left: t.max, x: x}
 	if !ok {
 		return resp, nil
 	}
@@ -168,24 +173,73 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// limitedBody is like io.LimitedReader, but exceeding the limit is an error, so that a truncated answer is not mistaken
-// for a complete one.
-type limitedBody struct {
+// Limits of the memory that answers take when they are decoded.
+const (
+	// minValueBytes is how long a JSON value in an answer must be on average. Values of two bytes, such as {}, take 50
+	// times as much memory as text. Headers, receipts and logs have 25 bytes and more a value.
+	minValueBytes = 16
+	// maxShortValues is how many shorter values an answer may have, such as a batch of nulls.
+	maxShortValues = 4096
+	// maxAnswers is how many answers of full length may be read from a node at a time, except for requests, which share
+	// one.
+	maxAnswers = 3
+)
+
+// errTooManyValues is the error of an answer with shorter values than minValueBytes.
+var errTooManyValues = errors.New("the node's answer has too many values for its length")
+
+// boundedBody fails an answer beyond one of the limits, so that a truncated answer is not mistaken for a complete one.
+type boundedBody struct {
 	io.ReadCloser
-	left int64
+	left, read, values int64
+	inText, escaped    bool
+	x                  *exchange // nil outside of Client.do
+	err                error     // that ended it
 }
 
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, ErrResponseTooLarge
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
 	}
 	// One byte more than allowed distinguishes an answer of exactly that length from a longer one.
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}
 	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n - 1, ErrResponseTooLarge
+	b.count(p[:n])
+	b.left, b.read = b.left-int64(n), b.read+int64(n)
+	switch {
+	case b.left < 0 || !b.x.take(int64(n)):
+		b.err = ErrResponseTooLarge
+	case b.values > maxShortValues+b.read/minValueBytes:
+		b.err = errTooManyValues
+	default:
+		return n, err
 	}
-	return n, err
+	return 0, b.err
+}
+
+// count counts the values in a part of the answer: each follows a comma or an opening bracket.
+func (b *boundedBody) count(part []byte) {
+	for _, c := range part {
+		switch {
+		case b.escaped:
+			b.escaped = false
+		case c == '\\':
+			b.escaped = b.inText
+		case c == '"':
+			b.inText = !b.inText
+		case !b.inText && (c == ',' || c == '[' || c == '{'):
+			b.values++
+		}
+	}
+}
+
+// take adds n bytes to those that are being read, and reports whether they are within the limit.
+func (x *exchange) take(n int64) bool {
+	if x == nil {
+		return true
+	}
+	x.read += n
+	return x.reading.Add(n) <= x.most
 }

@@ -1,9 +1,6 @@
 package chain
 
-import (
-	"cmp"
-	"strings"
-)
+import "cmp"
 
 // Coin is the coin in which a network's fees are paid, in EIP-3085's form.
 type Coin struct {
@@ -31,9 +28,5 @@ func (c Chain) WalletNodes() []string {
 	if c.Key != Local {
 		return nil
 	}
-	var local []string
-	for _, url := range c.RPC {
-		local = append(local, strings.Replace(url, "ws://", "http://", 1))
-	}
-	return local
+	return c.RPC
 }

@@ -41,7 +41,7 @@ var secrets = config.Source{
 		case "/run/secrets/shop":
 			return []byte("whsec_from_the_file\n"), nil
 		case "/run/secrets/node":
-			return []byte("wss://base.example/ws\n"), nil
+			return []byte("https://base.example/ws\n"), nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	},
@@ -111,7 +111,7 @@ func TestParse(t *testing.T) {
 	if base.ID != 8453 || base.Finality != (chain.Finality{Tag: chain.TagSafe}) || base.OperatorKey == nil {
 		t.Errorf("base = %+v; what is left out should be filled in", base)
 	}
-	if diff := cmp.Diff([]string{"https://base.example/v1/key", "wss://base.example/ws", "https://me:hunter2@base.example/key"}, base.RPC); diff != "" {
+	if diff := cmp.Diff([]string{"https://base.example/v1/key", "https://base.example/ws", "https://me:hunter2@base.example/key"}, base.RPC); diff != "" {
 		t.Error(diff)
 	}
 	if !base.CompareLogs || !house.CompareLogs || base.AuditCallsPerMinute != 4 {
@@ -559,7 +559,7 @@ func TestCheckLoopback(t *testing.T) {
 // TestURLErrorsShowNoCredentials checks that the error for a refused URL shows the URL only up to its host.
 func TestURLErrorsShowNoCredentials(t *testing.T) {
 	for text, shown := range map[string]string{
-		"": `is ""`, "shop.example": `is "shop.example"`, "ftp://shop.example": `is "ftp://shop.example"`,
+		"": `is ""`, "shop.example": `is "shop.example"`, "ws://node.example": `is "ws://node.example"`, "ftp://shop.example": `is "ftp://shop.example"`,
 		"shop.example/hunter2": `is "shop.example/…"`, "ftp://shop.example?k=hunter2": `is "ftp://shop.example?…"`,
 		"shop.example#hunter2":            `is "shop.example#…"`,
 		"ftp://me:hunter2@shop.example/x": `is "ftp://…"`, "me:hunter2@shop.example": `is "…"`, "hunter2://@": `is "hunter2://…"`,
@@ -574,7 +574,7 @@ func TestURLErrorsShowNoCredentials(t *testing.T) {
 			t.Errorf("%q is accepted as a node's", text)
 		}
 	}
-	expect.NoError(t, config.CheckNodeURL("wss://node.example/key"))
+	expect.NoError(t, config.CheckNodeURL("https://node.example/key"))
 	for text, shown := range map[string]string{
 		"postgresqls://me:hunter2@db": "is postgresqls:…;", "host=db password=hunter2": "names no kind", "password=hunter2:x": "names no kind", "hunter2": "names no kind",
 	} {

@@ -101,7 +101,7 @@ func (r *resolver) nodeURL(at string, f nodeFile) (url string, ok bool) {
 	}
 	switch err := CheckNodeURL(url); {
 	case err != nil && f.url == "": // err would show the secret
-		r.fail(at, "refers to what is no URL that begins with http, https, ws or wss")
+		r.fail(at, "refers to what is no URL that begins with http or https")
 	case err != nil:
 		r.fail(at, "%w", err)
 	case f.url != "" && holdsAccount(url):

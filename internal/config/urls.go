@@ -15,8 +15,8 @@ import (
 // by webhooks.Guard when it is dialed.
 func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
 
-// CheckNodeURL accepts absolute URLs with the scheme http, https, ws or wss.
-func CheckNodeURL(text string) error { return checkURL(text, "http", "https", "ws", "wss") }
+// CheckNodeURL accepts absolute URLs with the scheme http or https.
+func CheckNodeURL(text string) error { return checkURL(text, "http", "https") }
 
 func checkURL(text string, schemes ...string) error {
 	u, err := url.Parse(text)

@@ -180,7 +180,7 @@ func localChain(node *devchain.Chain) (chain.Chain, error) {
 	if !ok {
 		return chain.Chain{}, fmt.Errorf("the chain %s is not built in", ChainKey)
 	}
-	c.RPC = []string{node.WSURL()}
+	c.RPC = []string{node.RPCURL()}
 	c.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address(node.Token), Decimals: 6}}
 	c.Registry = invoice.Address(node.Registry)
 	c.DepositFactory = invoice.Address(node.DepositFactory)

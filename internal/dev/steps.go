@@ -24,7 +24,7 @@ type transferOf struct {
 
 // transfer sends a transfer, and waits until it is mined unless it stays pending.
 func (r *run) transfer(ctx context.Context, t transferOf) (common.Hash, error) {
-	node, done, err := chain.Dial(ctx, r.cfg.World.Chain.RPCURL)
+	node, done, err := chain.Dial(r.cfg.World.Chain.RPCURL)
 	if err != nil {
 		return common.Hash{}, fmt.Errorf("reach the chain: %w", err)
 	}
@@ -56,7 +56,7 @@ func (r *run) payAndMine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	node, done, err := chain.Dial(ctx, r.cfg.World.Chain.RPCURL)
+	node, done, err := chain.Dial(r.cfg.World.Chain.RPCURL)
 	if err != nil {
 		return fmt.Errorf("reach the chain: %w", err)
 	}

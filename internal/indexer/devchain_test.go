@@ -29,19 +29,13 @@ func TestRealNode(t *testing.T) {
 	local.Registry = invoice.Address(world.Registry)
 	payer, to := world.Keys.Payer, devchain.Address(world.Keys.Merchant)
 
-	read := func(url string) (*fixture, func()) {
-		f := &fixture{node: &chaintest.Node{URL: url}, ledger: newMemory(invoice.Address(to))}
-		f.restart(t, func(c *Config) { c.Chain = local })
-		f.catchUp(t)
-		return f, func() { f.catchUp(t) }
-	}
-	polled, poll := read(world.RPCURL())
-	pushed, push := read(world.WSURL())
+	f := &fixture{node: &chaintest.Node{URL: world.RPCURL()}, ledger: newMemory(invoice.Address(to))}
+	f.restart(t, func(c *Config) { c.Chain = local })
+	f.catchUp(t)
 	seal := func() {
 		t.Helper()
 		expect.OK(t, world.Seal(ctx))
-		poll()
-		push()
+		f.catchUp(t)
 	}
 	must := func(hash common.Hash, err error) invoice.Hash {
 		t.Helper()
@@ -74,41 +68,34 @@ func TestRealNode(t *testing.T) {
 		must(world.TransferWithAuthorization(ctx, world.Keys.Operator, payer, authorization)): {5, invoice.Evidence{Authorization: tag}},
 	}
 	seal()
-	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
-		expect.Equal(t, f.ledger.count(invoice.Pending), len(want), "%s: transfers are pending:", name)
-		for _, r := range f.ledger.records {
-			w, ok := want[r.TxHash]
-			if !ok || r.Amount != invoice.NewAmount(w.amount) || r.To != invoice.Address(to) || r.From != invoice.Address(devchain.Address(payer)) {
-				t.Errorf("%s: recorded %+v", name, r)
-			}
-			if w.evidence.Calldata.IsZero() {
-				r.Evidence.Calldata = invoice.Hash{} // the end of a signature
-			}
-			expect.Equal(t, r.Evidence, w.evidence, "%s: the evidence of %s is", name, r.Amount)
+	expect.Equal(t, f.ledger.count(invoice.Pending), len(want), "transfers are pending:")
+	for _, r := range f.ledger.records {
+		w, ok := want[r.TxHash]
+		if !ok || r.Amount != invoice.NewAmount(w.amount) || r.To != invoice.Address(to) || r.From != invoice.Address(devchain.Address(payer)) {
+			t.Errorf("recorded %+v", r)
 		}
-		for _, id := range []invoice.Hash{registryID, bothID} {
-			if f.ledger.events[ledger.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: ledger.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
-				t.Errorf("%s: the payment of %s was not announced: %v", name, id, f.ledger.events)
-			}
+		if w.evidence.Calldata.IsZero() {
+			r.Evidence.Calldata = invoice.Hash{} // the end of a signature
+		}
+		expect.Equal(t, r.Evidence, w.evidence, "the evidence of %s is", r.Amount)
+	}
+	for _, id := range []invoice.Hash{registryID, bothID} {
+		if f.ledger.events[ledger.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: ledger.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
+			t.Errorf("the payment of %s was not announced: %v", id, f.ledger.events)
 		}
 	}
 
 	// Two blocks take the place of the one with the payments.
 	expect.OK(t, world.Fork(ctx, 1, []*types.Transaction{}, []*types.Transaction{}))
-	poll()
-	push()
-	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
-		expect.Equal(t, f.ledger.count(invoice.Orphaned), len(want), "%s: transfers are orphaned:", name)
-	}
+	f.catchUp(t)
+	expect.Equal(t, f.ledger.count(invoice.Orphaned), len(want), "transfers are orphaned:")
 	// The replaced transactions went back to the pool, and are mined again.
 	late := must(world.SendToken(ctx, payer, to, big.NewInt(6), nil))
 	for range local.Finality.Depth + 1 {
 		seal()
 	}
-	for name, f := range map[string]*fixture{"http": polled, "ws": pushed} {
-		r := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, local.Key, late, 0)]
-		if n := f.ledger.count(invoice.Confirmed); r.Status != invoice.Confirmed || n != len(want)+1 || len(f.ledger.breaches) > 0 {
-			t.Errorf("%s: after the reorg %d transfers are confirmed, the new one is %q; breaches %v", name, n, r.Status, f.ledger.breaches)
-		}
+	r := f.ledger.records[invoice.TransferID(invoice.PrefixPayment, local.Key, late, 0)]
+	if n := f.ledger.count(invoice.Confirmed); r.Status != invoice.Confirmed || n != len(want)+1 || len(f.ledger.breaches) > 0 {
+		t.Errorf("after the reorg %d transfers are confirmed, the new one is %q; breaches %v", n, r.Status, f.ledger.breaches)
 	}
 }

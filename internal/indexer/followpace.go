@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
@@ -83,7 +82,6 @@ func (ix *Indexer) isIdle(ctx context.Context) bool {
 // rest waits until it is time to look at the chain again: for the poll interval, or for longer if the pace allows it
 // and no news concerns the ledger.
 func (ix *Indexer) rest(ctx context.Context) {
-	defer ix.ignoreHeads.Store(false)
 	before := paceEach
 	for turn := 1; ; turn++ {
 		standsBy := !ix.reads()
@@ -95,7 +93,6 @@ func (ix *Indexer) rest(ctx context.Context) {
 			return // an event is awaited now
 		}
 		before, ix.together = p, p != paceEach
-		ix.ignoreHeads.Store(ix.together || standsBy)
 		if woken := ix.sleep(ctx, ix.cfg.PollInterval, ix.wakeups); woken || ctx.Err() != nil {
 			return
 		}
@@ -129,13 +126,6 @@ func sleepOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) (wo
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// onHead handles a node's announcement of a new head.
-func (ix *Indexer) onHead() {
-	if !ix.ignoreHeads.Load() {
-		clock.Wake(ix.wakeups)
-	}
 }
 
 // followsLedger takes over what another replica recorded, without calling a node. It returns false when a node must be

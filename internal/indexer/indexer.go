@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -26,8 +25,6 @@ const (
 	// plus or minus a fifth.
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = 10 * time.Second
-	// resubscribeAfter is the wait before a broken subscription is made again.
-	resubscribeAfter = 5 * time.Second
 	// refreshHeadsEvery is how often a node that gets no other requests is asked for its head.
 	refreshHeadsEvery = 15 * time.Second
 	// haltedPollInterval is how often the indexer checks whether a halted chain was resumed.
@@ -162,8 +159,7 @@ type Indexer struct {
 	// auditFailures counts consecutive failures of the audit. It belongs to that goroutine.
 	auditFailures int
 
-	ignoreHeads atomic.Bool // announcements of heads do not wake the indexer
-	sleep       func(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool)
+	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool)
 
 	mu           sync.Mutex
 	status       Status
@@ -247,9 +243,6 @@ func (ix *Indexer) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
-	for _, p := range ix.cfg.Pool.Nodes() {
-		loops.Go(func() { ix.subscribe(ctx, p) })
-	}
 	loops.Go(func() { ix.fillGaps(ctx) })
 	loops.Go(func() { ix.readUnreadTransactions(ctx) })
 	loops.Go(func() { ix.auditBlocks(ctx) })
@@ -300,21 +293,6 @@ func (ix *Indexer) backoff(n int) time.Duration {
 		d *= 2
 	}
 	return clock.Jitter(min(d, maxBackoff), ix.cfg.Jitter())
-}
-
-// subscribe keeps a subscription to the node's heads, which wakes the indexer. A failure to subscribe is harmless,
-// because polling finds every block.
-func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
-	for {
-		err := p.SubscribeHeads(ctx, ix.onHead)
-		if ctx.Err() != nil || errors.Is(err, chain.ErrNoSubscription) {
-			return
-		}
-		ix.cfg.Logger.Debug("subscription to new heads ended", "chain", ix.cfg.Chain.Key, "node", p.String(), "err", err)
-		if !clock.Sleep(ctx, clock.Jitter(resubscribeAfter, ix.cfg.Jitter()), nil) {
-			return
-		}
-	}
 }
 
 // report records the outcome of a sync, and logs changes.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,60 +57,6 @@ func TestWakeInterruptsWait(t *testing.T) {
 		f.Wake()
 		if s := <-seen; s.Indexed != i+1 || s.Error != "" || s.Succeeded.IsZero() {
 			t.Errorf("after block %d the status is %+v", i+1, s)
-		}
-	}
-}
-
-// TestSubscriptionWakes has the node announce its blocks over WebSocket.
-func TestSubscriptionWakes(t *testing.T) {
-	seen := make(chan Status)
-	f := newFixture(t, nil)
-	listening := make(chan struct{})
-	var once sync.Once
-	f.node.Intercept(func(_ context.Context, method string) error {
-		if method == "eth_subscribe" {
-			once.Do(func() { close(listening) })
-		}
-		return nil
-	})
-	f.restart(t, syncs(seen), f.node.WSURL)
-	f.run(t, seen)
-	<-seen
-	<-listening
-	// The node reports that it was asked before it is ready, so it can miss an announcement: mine until it does not.
-	for s := (Status{}); s.Indexed == 0; {
-		f.chain.Mine()
-		select {
-		case s = <-seen:
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// TestSilentSubscription has a subscription that is never answered: polling finds every block all the same.
-func TestSilentSubscription(t *testing.T) {
-	seen := make(chan Status)
-	f := newFixture(t, nil)
-	ended := make(chan struct{})
-	t.Cleanup(func() { close(ended) })
-	f.node.Intercept(func(_ context.Context, method string) error {
-		if method == "eth_subscribe" {
-			<-ended
-		}
-		return nil
-	})
-	f.restart(t, func(c *Config) {
-		syncs(seen)(c)
-		c.PollInterval = time.Millisecond
-	}, f.node.WSURL, f.node.URL)
-	f.run(t, seen)
-	f.chain.MineEmpty(3)
-	for s := range seen {
-		if s.Error != "" {
-			t.Errorf("status is %+v", s)
-		}
-		if s.Indexed == 3 {
-			return
 		}
 	}
 }

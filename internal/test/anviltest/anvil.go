@@ -43,7 +43,7 @@ type Account struct {
 
 // Anvil is a running node.
 type Anvil struct {
-	Endpoint string // address and port; it speaks HTTP and WebSocket
+	Endpoint string // address and port
 	Accounts []Account
 
 	cast string

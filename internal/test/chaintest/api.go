@@ -271,38 +271,3 @@ func (a *api) GetTransactionByHash(ctx context.Context, hash common.Hash) (map[s
 	}
 	return nil, nil
 }
-
-// NewHeads serves the subscription of that name.
-func (a *api) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
-	if err := a.node.enter(ctx, "eth_subscribe"); err != nil {
-		return nil, err
-	}
-	notifier, ok := rpc.NotifierFromContext(ctx)
-	if !ok {
-		return nil, rpc.ErrNotificationsUnsupported
-	}
-	sub := notifier.CreateSubscription()
-	heads := make(chan *Block, 16)
-	c := a.node.chain
-	c.mu.Lock()
-	c.heads[heads] = true
-	c.mu.Unlock()
-	go func() {
-		defer func() {
-			c.mu.Lock()
-			delete(c.heads, heads)
-			c.mu.Unlock()
-		}()
-		for {
-			select {
-			case b := <-heads:
-				if notifier.Notify(sub.ID, b.json(false)) != nil {
-					return
-				}
-			case <-sub.Err():
-				return
-			}
-		}
-	}()
-	return sub, nil
-}

@@ -34,7 +34,6 @@ type Chain struct {
 	decimals  map[common.Address]int // of contracts; -1 for contracts that are not tokens
 	nonces    map[common.Address]uint64
 	mined     uint64 // number of blocks ever mined, so that all hashes differ
-	heads     map[chan *Block]bool
 }
 
 // Block is a mined block. It never changes.
@@ -56,7 +55,7 @@ func New(id uint64) *Chain { return NewAt(id, GenesisTime) }
 func NewAt(id uint64, genesis int64) *Chain {
 	c := &Chain{
 		ID: id, byHash: map[common.Hash]*Block{}, txs: map[common.Hash]place{}, tags: map[string]uint64{},
-		decimals: map[common.Address]int{}, nonces: map[common.Address]uint64{}, heads: map[chan *Block]bool{},
+		decimals: map[common.Address]int{}, nonces: map[common.Address]uint64{},
 	}
 	c.mine(genesis, nil)
 	return c
@@ -171,12 +170,6 @@ func (c *Chain) mine(time int64, txs []Tx) *Block {
 	}
 	c.canonical = append(c.canonical, b)
 	c.byHash[b.Hash] = b
-	for ch := range c.heads {
-		select {
-		case ch <- b:
-		default: // a subscriber that is behind already has a wake-up
-		}
-	}
 	return b
 }
 

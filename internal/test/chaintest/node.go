@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -12,10 +11,9 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// Node serves a chain over JSON-RPC, over HTTP and WebSocket.
+// Node serves a chain over JSON-RPC.
 type Node struct {
-	// URL is its HTTP address, WSURL its WebSocket address.
-	URL, WSURL string
+	URL string
 
 	chain   *Chain
 	handler http.Handler
@@ -34,14 +32,7 @@ func (c *Chain) Serve(t testing.TB) *Node {
 	if err := server.RegisterName("eth", &api{n}); err != nil {
 		t.Fatal(err)
 	}
-	sockets := server.WebsocketHandler([]string{"*"})
-	n.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") != "" {
-			sockets.ServeHTTP(w, r)
-			return
-		}
-		server.ServeHTTP(w, r)
-	})
+	n.handler = server
 	listener := httptest.NewServer(n)
 	t.Cleanup(func() {
 		server.Stop()
@@ -49,7 +40,6 @@ func (c *Chain) Serve(t testing.TB) *Node {
 		listener.Close()
 	})
 	n.URL = listener.URL
-	n.WSURL = "ws" + strings.TrimPrefix(listener.URL, "http")
 	return n
 }
 

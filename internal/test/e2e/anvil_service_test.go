@@ -130,7 +130,7 @@ chains:
   - chainKey: anvil
     idleInterval: 1s
     chainId: %d
-    rpc: [ws://%s, http://%[7]s]
+    rpc: [http://%s]
     finality: %d
     tokens: [{currency: USDC, address: %s, decimals: 6}]
     registry: %s
