@@ -216,7 +216,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	default:
 		return n, err
 	}
-	return 0, b.err
+	return max(0, n-1), b.err
 }
 
 // count counts the values in a part of the answer: each follows a comma or an opening bracket.
