@@ -127,7 +127,7 @@ func limitRows() []string {
 			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(chain.Timeout), checkout.AnswerWithin/time.Millisecond, chain.MaxTransfers),
 		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
 		row("streams of open checkout pages | %d of one invoice %d of one client network %d in all and three quarters of the door's connections with shares; a write %d s; %d s until another try",
-			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(webpage.WriteTimeout), seconds(checkout.RetryStreams)),
+			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(webpage.WriteTimeout), seconds(webpage.RetryStreams)),
 		row("size of a request | body %d KiB of a logo or a returned mail %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, same(access.MaxLogoBytes, mailer.MaxReport)>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
 		row("time of a body | %d s; after %d s it must be as fast as %d KiB a second", seconds(bodyTimeout), seconds(bodyGrace), minBodyRate>>10),
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),

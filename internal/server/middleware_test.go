@@ -68,7 +68,7 @@ func (noLinks) OfInvoice(context.Context, invoice.Invoice) (invoice.PaymentLink,
 }
 
 // noFeed is a feed that no page reads.
-type noFeed struct{ checkout.Feed }
+type noFeed struct{ webpage.Feed }
 
 // noClaims rejects every claim.
 type noClaims struct{}

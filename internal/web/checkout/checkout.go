@@ -90,7 +90,7 @@ type Config struct {
 	// Progress returns the last results of the indexer of a chain. If nil, every chain counts as synced.
 	Progress func(chainKey string) Progress
 	// Feed wakes open pages; with nil, they poll. Run must be called with it.
-	Feed Feed
+	Feed webpage.Feed
 	// MaxStreams bounds the streams of open pages in all; 0 means MaxStreams.
 	MaxStreams int
 	// Opened, when set, is called whenever a payer's page of an invoice is opened. It must not

@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -24,9 +23,6 @@ const (
 	rereadRetry = time.Second
 	// rereadTimeout bounds the read of one invoice or chain.
 	rereadTimeout = 5 * time.Second
-	// idleFeed is how long the feed is followed without news before it is checked whether
-	// pages are still open.
-	idleFeed = 10 * time.Second
 )
 
 // Run keeps open pages up to date until ctx ends, and then ends their streams.
@@ -35,50 +31,19 @@ func (c *Checkout) Run(ctx context.Context) {
 		return
 	}
 	var group sync.WaitGroup
-	group.Go(func() { c.open.followFeed(ctx) })
+	group.Go(func() { c.open.Follow(ctx, 0, c.open.markAbout) })
 	c.open.keep(ctx)
 	c.open.close()
 	group.Wait()
 }
 
-// followFeed marks the pages with news, while pages are open.
-func (p *openPages) followFeed(ctx context.Context) {
-	for {
-		select {
-		case <-p.opened:
-		case <-ctx.Done():
-			return
-		}
-		after, err := p.checkout.conf.Feed.Head(ctx)
-		p.markAll() // they may have been read before that position
-		for err == nil && p.count() > 0 {
-			after, err = p.awaitNews(ctx, after)
-		}
-	}
-}
-
-// awaitNews waits for news after a position, at most for idleFeed, marks the pages of the news, and
-// returns the position reached.
-func (p *openPages) awaitNews(ctx context.Context, after webhooks.Position) (webhooks.Position, error) {
-	bounded, cancel := context.WithTimeout(ctx, idleFeed)
-	defer cancel()
-	news, err := p.checkout.conf.Feed.Next(bounded, after)
-	switch {
-	case errors.Is(err, webhooks.ErrBehind):
-		p.markAll()
-	case bounded.Err() != nil:
-		return after, ctx.Err()
-	case err != nil:
-		return after, err
-	default:
-		p.markAbout(news)
-	}
-	return news.Through, nil
-}
-
 // markAbout marks the pages of the news as changed: of each event, of each change to an invoice, and all pages of the
-// merchant of any other change, since it may be about a payment or a refund.
-func (p *openPages) markAbout(news webhooks.News) {
+// merchant of any other change, since it may be about a payment or a refund. With all set, it marks all pages.
+func (p *openPages) markAbout(news webhooks.News, all bool) {
+	if all {
+		p.markAll()
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range news.Events {
@@ -116,8 +81,8 @@ func (p *openPages) keep(ctx context.Context) {
 
 // pause returns how long keep waits without news.
 func (p *openPages) pause() time.Duration {
-	if p.count() == 0 {
-		return idleFeed
+	if p.Count() == 0 {
+		return Heartbeat
 	}
 	return observeInterval / slotsOfRound
 }

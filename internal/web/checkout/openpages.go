@@ -3,18 +3,15 @@ package checkout
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/webpage"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Limits of the streams of open pages.
@@ -28,30 +25,17 @@ const (
 	MaxStreams = 20_000
 	// Heartbeat is how often a stream repeats the status while it does not change.
 	Heartbeat = 20 * time.Second
-	// RetryStreams is the Retry-After beyond a limit of streams.
-	RetryStreams = time.Minute
 )
-
-// Feed returns new events and changes. *webhooks.Feed implements it.
-type Feed interface {
-	// Head returns a position: everything that commits after the call is behind it.
-	Head(ctx context.Context) (webhooks.Position, error)
-	// Next waits for news behind a position. The error is webhooks.ErrBehind if the logs have to be read
-	// up to news.Through.
-	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
-}
 
 // openPages sends the status of invoices to the pages that are open. All pages of an invoice share one
 // read of it, and all pages of a chain share one look at it; a page without news costs its heartbeat.
 // Changes that the clock and the chains cause are spread over the slots of a round, so that all pages
 // do not change at the same moment.
-//
-// Invariant: total is the number of streams and joining requests, which is taken from shares.
 type openPages struct {
+	*webpage.Streams
+
 	checkout *Checkout
-	shares   *limits.Shares[limits.Party]
-	wake     chan struct{} // a page has to be read, or the first page was opened
-	opened   chan struct{} // the first page was opened
+	wake     chan struct{} // a page has to be read, or a page was opened
 	rounds   rounds        // belongs to the goroutine of keep
 
 	mu      sync.Mutex
@@ -59,9 +43,7 @@ type openPages struct {
 	slots   [slotsOfRound][]*openPage
 	added   int // pages ever
 	changed changedPages
-	total   int
 	reads   uint64 // how many were begun
-	closed  bool
 }
 
 // openPage is an invoice with an open page.
@@ -79,11 +61,8 @@ type openPage struct {
 	beat        time.Time // when the status is repeated
 }
 
-// streamClaim is an account on which a stream counts.
-type streamClaim = limits.Claim[limits.Party]
-
 // streamsFrom returns the claims of the networks of a request's client.
-func streamsFrom(r *http.Request) []streamClaim {
+func streamsFrom(r *http.Request) []webpage.StreamClaim {
 	from := limits.Networks(r.Context())
 	for i := range from {
 		from[i].Most = StreamsOfClient * from[i].Weight
@@ -91,11 +70,15 @@ func streamsFrom(r *http.Request) []streamClaim {
 	return from
 }
 
+// streamOf returns the claim of an invoice.
+func streamOf(id string) webpage.StreamClaim {
+	return webpage.StreamClaim{Client: limits.Party{Object: id}, Weight: 1, Most: StreamsOfInvoice}
+}
+
 func newOpenPages(c *Checkout) *openPages {
 	return &openPages{
-		checkout: c, shares: limits.NewShares[limits.Party]("streams", int64(cmp.Or(c.conf.MaxStreams, MaxStreams))),
-		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
-		pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
+		Streams:  webpage.NewStreams(c.conf.Feed, int64(cmp.Or(c.conf.MaxStreams, MaxStreams)), c.conf.Refused),
+		checkout: c, wake: make(chan struct{}, 1), pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
 	}
 }
 
@@ -104,46 +87,23 @@ func (c *Checkout) OpenStreams() int {
 	if c.open == nil {
 		return 0
 	}
-	return c.open.count()
+	return c.open.Count()
 }
 
-// count returns the number of streams, and of requests that will be.
-func (p *openPages) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.total
-}
-
-// join counts a stream of a client, in its networks, for an invoice. Errors are
-// *limits.ExceededError and limits.ErrBusy. It returns the number of the read that
+// join counts a stream for an invoice. Errors are those of Join. It returns the number of the read that
 // the caller begins, or 0 if the status is known.
-func (p *openPages) join(id string, from []streamClaim) (read uint64, err error) {
+func (p *openPages) join(id string, claims []webpage.StreamClaim) (read uint64, err error) {
+	if err := p.Join(claims...); err != nil {
+		return 0, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
-	switch {
-	case page != nil && page.joined >= StreamsOfInvoice:
-		return 0, p.refuse()
-	case p.closed:
-		err = limits.ErrBusy
-	default:
-		err = p.shares.Take(1, from...)
-	}
-	if errors.Is(err, limits.ErrBusy) {
-		p.checkout.conf.Refused("all_streams")
-		return 0, err
-	}
-	if err != nil {
-		return 0, p.refuse()
-	}
 	if page == nil {
 		page = p.newPage(id)
 	}
 	page.joined++
-	if p.total++; p.total == 1 {
-		clock.Wake(p.opened)
-		clock.Wake(p.wake)
-	}
+	clock.Wake(p.wake)
 	if page.read > 0 && !page.changed {
 		return 0, nil
 	}
@@ -172,24 +132,8 @@ func (p *openPages) drop(page *openPage) {
 	delete(p.pages, page.id)
 }
 
-// charge counts a joined stream for the invoice's merchant as well, and returns the claims of both.
-// The error is a *limits.ExceededError.
-func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim, error) {
-	at := limits.AtMerchant(merchantID, from)
-	if err := p.shares.Charge(1, at...); err != nil {
-		return from, p.refuse()
-	}
-	return append(at, from...), nil
-}
-
-// refuse counts a stream beyond a share or the number of an invoice, and returns its error.
-func (p *openPages) refuse() error {
-	p.checkout.conf.Refused("streams")
-	return &limits.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
-}
-
-// leave undoes a join. from has all claims of it, and stream may be nil.
-func (p *openPages) leave(id string, from []streamClaim, stream *webpage.PushStream) {
+// leave undoes a join with all its claims. stream may be nil.
+func (p *openPages) leave(id string, claims []webpage.StreamClaim, stream *webpage.PushStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
@@ -199,8 +143,7 @@ func (p *openPages) leave(id string, from []streamClaim, stream *webpage.PushStr
 	if page.joined--; page.joined == 0 {
 		p.drop(page)
 	}
-	p.shares.Give(1, from...)
-	p.total--
+	p.Leave(claims...)
 }
 
 // adopt stores the result of a read, and sends it if it differs from the last status. It ignores a
@@ -240,7 +183,7 @@ func (p *openPages) status(ctx context.Context, id string, read uint64) (pageSta
 func (p *openPages) add(id string, stream *webpage.PushStream, sent pageStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.IsClosed() {
 		stream.End()
 		return
 	}
@@ -275,9 +218,9 @@ func (p *openPages) nextBeat() time.Time {
 
 // close ends all streams.
 func (p *openPages) close() {
+	p.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
 	for _, page := range p.pages {
 		page.end()
 	}

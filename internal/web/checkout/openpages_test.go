@@ -459,50 +459,24 @@ func TestStreamsAreLimited(t *testing.T) {
 	})
 }
 
-func TestStreamsOfClientsAreLimited(t *testing.T) {
+// TestStreamsAreShared opens the pages of one merchant from one client network, and then
+// from many. Streams remain for others in both cases.
+func TestStreamsAreShared(t *testing.T) {
 	var refused []string
 	c := newWorld().config()
-	c.Feed, c.MaxStreams = newFeed(), 2*StreamsOfClient+2
-	c.Refused = func(limit string) { refused = append(refused, limit) }
-	p := New(c).open
-	join := func(i int, client string) error {
-		_, err := p.join(fmt.Sprintf("inv_%d", i), streamsFrom(from(client)))
-		return err
-	}
-	for i := range StreamsOfClient {
-		expect.OK(t, join(i, "203.0.113.7:1"))
-	}
-	var exceeded *limits.ExceededError
-	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
-		t.Errorf("beyond the client's limit: %v", err)
-	}
-	for i := range StreamsOfClient + 2 { // from this machine, which has no limit per client
-		expect.NoError(t, join(i, "127.0.0.1:1"))
-	}
-	expect.Error(t, limits.ErrBusy, "beyond the limit of all")(join(60, "127.0.0.1:1"))
-	p.leave("inv_0", streamsFrom(from("203.0.113.7:1")), nil)
-	if err := join(0, "192.0.2.7:1"); err != nil {
-		t.Errorf("after a stream has ended: %v", err)
-	}
-	expect.Equal(t, strings.Join(refused, " "), "streams all_streams", "the refusals are counted as")
-}
-
-// TestStreamsOfMerchantsAreShared opens the pages of one merchant from one client network, and then
-// from many. Streams remain for others in both cases.
-func TestStreamsOfMerchantsAreShared(t *testing.T) {
-	c := newWorld().config()
 	c.Feed, c.MaxStreams = newFeed(), 4*StreamsOfClient
+	c.Refused = func(limit string) { refused = append(refused, limit) }
 	p := New(c).open
 	pages := 0
 	open := func(merchant, client string) bool {
-		id, of := fmt.Sprint("inv_", pages), streamsFrom(from(client))
+		id, networks := fmt.Sprint("inv_", pages), streamsFrom(from(client))
 		pages++
-		if _, err := p.join(id, of); err != nil {
+		if _, err := p.join(id, networks); err != nil {
 			return false
 		}
-		all, err := p.charge(merchant, of)
+		err := p.Charge(limits.AtMerchant(merchant, networks)...)
 		if err != nil {
-			p.leave(id, all, nil)
+			p.leave(id, networks, nil)
 		}
 		return err == nil
 	}
@@ -516,9 +490,10 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	}
 	total := fill("acme", "203.0.113.7:1")
 	expect.Equal(t, total, StreamsOfClient, "one client has … streams:")
+	expect.Equal(t, strings.Join(refused, " "), "streams", "the refusals are counted as")
 	total += fill("acme", hosts(100)...)
-	if total != c.MaxStreams/2 || p.count() != total {
-		t.Errorf("one merchant's pages have %d streams of %d, want %d", total, p.count(), c.MaxStreams/2)
+	if total != c.MaxStreams/2 || p.Count() != total {
+		t.Errorf("one merchant's pages have %d streams of %d, want %d", total, p.Count(), c.MaxStreams/2)
 	}
 	if !open("globex", "203.0.113.7:1") == !open("globex", "192.0.2.1:1") {
 		t.Error("the client that has its share gets more at another merchant, or another client gets none")
@@ -526,7 +501,10 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	for m := range 100 {
 		fill(fmt.Sprint("merchant", m), hosts(300)...)
 	}
-	expect.Equal(t, p.count(), c.MaxStreams, "streams are open:")
+	expect.Equal(t, p.Count(), c.MaxStreams, "streams are open:")
+	_, err := p.join("inv_x", nil)
+	expect.Error(t, limits.ErrBusy, "beyond the limit of all")(err)
+	expect.Equal(t, refused[len(refused)-1], "all_streams", "that is counted as")
 }
 
 func TestStreamsEndWithTheService(t *testing.T) {

@@ -49,7 +49,7 @@ type Config struct {
 	Secure bool
 	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called
 	// with it.
-	Feed   Feed
+	Feed   webpage.Feed
 	Now    func() time.Time
 	Logger *slog.Logger
 }

@@ -324,16 +324,16 @@ func TestStreamsAreShared(t *testing.T) {
 	t.Parallel()
 	l := newLiveStreams(nil, time.Now)
 	// open opens streams of a merchant, and returns how many it got.
-	open := func(merchantID string) (all []access.Principal) {
+	open := func(merchantID string) (all []*liveStream) {
 		for key := range 100 {
-			p := access.Principal{MerchantID: merchantID, KeyID: fmt.Sprint("key_", merchantID, key)}
+			s := &liveStream{person: access.Principal{MerchantID: merchantID, KeyID: fmt.Sprint("key_", merchantID, key)}}
 			for {
-				err := l.join(p)
+				err := l.Join(s.claims()...)
 				if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.RetryAfter == "60" {
 					break
 				}
 				expect.OK(t, err)
-				all = append(all, p)
+				all = append(all, s)
 			}
 		}
 		return all
@@ -345,8 +345,8 @@ func TestStreamsAreShared(t *testing.T) {
 			t.Errorf("%q gets %d streams, want at least those of a person", other, n)
 		}
 	}
-	for _, p := range acme {
-		l.leave(p, nil)
+	for _, s := range acme {
+		l.leave(s)
 	}
 	if n := len(open("acme")); n < MaxStreams/4 {
 		t.Errorf("after it closed its streams, the merchant gets %d", n)

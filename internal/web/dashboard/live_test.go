@@ -126,14 +126,14 @@ func TestSuggestions(t *testing.T) {
 	made := w.invoice("acme", member{"reference": "<b>order</b> 7"})
 	acme := w.person("acme", access.Read)
 	for query, want := range map[string]string{
-		"<b>order</b> 7": made.ID, made.ID: made.ID, "ref_00000000000000000000000000": "/dashboard/refunds/ref_00000000000000000000000000", "nothing": "[]\n", "": "[]\n", "0x12": "[]\n",
+		"<b>order</b> 7": made.ID, made.ID: made.ID, "ref_00000000000000000000000000": "/dashboard/refunds/ref_00000000000000000000000000", "nothing": "[]", "": "[]", "0x12": "[]",
 	} {
 		got := acme.get("/dashboard/search/suggestions?" + url.Values{"q": {query}}.Encode())
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/json" || !strings.Contains(got.body, want) {
 			t.Errorf("%q is answered %d %s", query, got.status, got.body)
 		}
 	}
-	if got := w.person("globex", access.Read).get("/dashboard/search/suggestions?q=" + made.ID); got.body != "[]\n" {
+	if got := w.person("globex", access.Read).get("/dashboard/search/suggestions?q=" + made.ID); got.body != "[]" {
 		t.Errorf("another merchant is shown %s", got.body)
 	}
 }
