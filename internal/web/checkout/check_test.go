@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/webtest"
 )
 
 // tx is the transaction that the tests check.
@@ -71,7 +72,7 @@ func (w *world) check(t *testing.T, typed string) *element {
 	if answer.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", answer.Code, answer.Body)
 	}
-	return parsePage(t, answer.Body.String())
+	return webtest.Parse(t, answer.Body.String())
 }
 
 func TestCheckResults(t *testing.T) {
@@ -181,19 +182,19 @@ func TestCheckResults(t *testing.T) {
 	} {
 		w := newWorld()
 		test.set(w)
-		found := w.check(t, tx.String()).id(t, "verdict")
-		if got := found.attrs["class"]; got != "verdict tone-"+string(test.tone) {
+		found := w.check(t, tx.String()).ID(t, "verdict")
+		if got := found.Attrs["class"]; got != "verdict tone-"+string(test.tone) {
 			t.Errorf("%s: shown as %q, want tone %s", name, got, test.tone)
 		}
 		for _, want := range test.says {
-			if !strings.Contains(found.words(), want) {
-				t.Errorf("%s: the page does not say %q:\n%s", name, want, found.words())
+			if !strings.Contains(found.Words(), want) {
+				t.Errorf("%s: the page does not say %q:\n%s", name, want, found.Words())
 			}
 		}
 		if !w.hasNextStep(t) {
 			t.Errorf("%s: the page is a dead end", name)
 		}
-		if words := found.words(); strings.Contains(words, "inv_secret") || strings.Contains(words, "4.900777") {
+		if words := found.Words(); strings.Contains(words, "inv_secret") || strings.Contains(words, "4.900777") {
 			t.Errorf("%s: the page shows another invoice: %s", name, words)
 		}
 	}
@@ -205,11 +206,11 @@ func (w *world) hasNextStep(t *testing.T) bool {
 	t.Helper()
 	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", SupportContact: "help@corner.example"}}
 	page := w.check(t, tx.String())
-	verdict := page.id(t, "verdict")
-	reloads := page.all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
-	claims := page.all(func(e *element) bool { return e.attrs["id"] == "claim" })
+	verdict := page.ID(t, "verdict")
+	reloads := page.All(func(e *element) bool { return e.Attrs["http-equiv"] == "refresh" })
+	claims := page.All(func(e *element) bool { return e.Attrs["id"] == "claim" })
 	st := w.status(t).State
-	return verdict.attrs["class"] == "verdict tone-good" && (st == seen || st == paid) || len(reloads)+len(claims)+len(verdict.named("a")) > 0
+	return verdict.Attrs["class"] == "verdict tone-good" && (st == seen || st == paid) || len(reloads)+len(claims)+len(verdict.Named("a")) > 0
 }
 
 // A page that asks again finds out that a queued transaction was replaced, and stops after maxAgain times. The
@@ -223,9 +224,9 @@ func TestPageAsksAgain(t *testing.T) {
 		w.now += int64(keepLookups / time.Second)
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-		page := parsePage(t, answer.Body.String())
-		main := page.all(func(e *element) bool { return e.attrs["class"] == "check" })[0]
-		return page.id(t, "verdict").words(), main.attrs["data-next"]
+		page := webtest.Parse(t, answer.Body.String())
+		main := page.All(func(e *element) bool { return e.Attrs["class"] == "check" })[0]
+		return page.ID(t, "verdict").Words(), main.Attrs["data-next"]
 	}
 	first := "/checkout/" + testID + "/check?tx=" + tx.String()
 	if words, _ := look(first + "&from=" + chain.Checksum(payerAddress) + "&nonce=7"); !strings.Contains(words, "Not found yet") {
@@ -269,18 +270,18 @@ func TestSlowLookup(t *testing.T) {
 		check := func() *element {
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/checkout/"+testID+"/check?tx="+tx.String(), nil))
-			return parsePage(t, answer.Body.String()).id(t, "verdict")
+			return webtest.Parse(t, answer.Body.String()).ID(t, "verdict")
 		}
 		for range LookupsOfInvoice + 1 {
 			begun := time.Now()
-			if words := check().words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "looks again by itself") {
+			if words := check().Words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "looks again by itself") {
 				t.Errorf("the page says %q", words)
 			}
 			expect.Equal(t, time.Since(begun), AnswerWithin, "the answer took")
 		}
 		close(n.hang)
 		synctest.Wait()
-		if words := check().words(); !strings.Contains(words, "failed") {
+		if words := check().Words(); !strings.Contains(words, "failed") {
 			t.Errorf("the page says %q", words)
 		}
 		w.now += int64(keepLookups/time.Second) - 1
@@ -300,7 +301,7 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 	w.invoice.ChainKey = w.chain.Key
 	w.nodes = &nodes{report: chain.Report{Chain: w.chain, State: chain.Mined, Transfers: []chain.Transfer{
 		moved(chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"), merchantAddress)}}}
-	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "4.900123 USDC.e (bridged USDC) went to") {
+	if words := w.check(t, tx.String()).ID(t, "verdict").Words(); !strings.Contains(words, "4.900123 USDC.e (bridged USDC) went to") {
 		t.Errorf("the bridged token is not named: %s", words)
 	}
 }
@@ -316,11 +317,11 @@ func TestInvalidHashes(t *testing.T) {
 		"\xff\x00":                               "not a transaction hash",
 	} {
 		answer := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+url.QueryEscape(typed))
-		page := parsePage(t, answer.Body.String())
-		if answer.Code != http.StatusBadRequest || !strings.Contains(page.words(), want) {
-			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.words())
+		page := webtest.Parse(t, answer.Body.String())
+		if answer.Code != http.StatusBadRequest || !strings.Contains(page.Words(), want) {
+			t.Errorf("%.40q: status %d: %s", typed, answer.Code, page.Words())
 		}
-		expect.Equal(t, len(page.named("script")), 2, "%.40q: the page has … scripts:", typed)
+		expect.Equal(t, len(page.Named("script")), 2, "%.40q: the page has … scripts:", typed)
 	}
 }
 

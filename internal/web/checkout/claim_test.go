@@ -42,22 +42,22 @@ func claimable() *world {
 func TestClaimForm(t *testing.T) {
 	w := claimable()
 	page := w.check(t, tx.String())
-	if got, want := page.id(t, "claim-text").text[0], chain.ClaimText(1337, w.invoice, tx); got != want {
+	if got, want := page.ID(t, "claim-text").Text[0], chain.ClaimText(1337, w.invoice, tx); got != want {
 		t.Errorf("the text to sign is\n%q\nwant\n%q", got, want)
 	}
-	forms := posts(page)
+	forms := page.Posts()
 	if len(forms) != 2 {
 		t.Fatalf("%d forms, want one for a signature and one without", len(forms))
 	}
 	for _, f := range forms {
-		if f.attrs["action"] != "/checkout/"+testID+"/claim?lang=en" || f.named("input")[0].attrs["value"] != tx.String() {
-			t.Errorf("a form sends to %q", f.attrs["action"])
+		if f.Attrs["action"] != "/checkout/"+testID+"/claim?lang=en" || f.Named("input")[0].Attrs["value"] != tx.String() {
+			t.Errorf("a form sends to %q", f.Attrs["action"])
 		}
 	}
-	if words := page.id(t, "claim").words(); strings.Contains(words, "knows that it is yours") || !strings.Contains(words, chain.Checksum(payerAddress)) {
+	if words := page.ID(t, "claim").Words(); strings.Contains(words, "knows that it is yours") || !strings.Contains(words, chain.Checksum(payerAddress)) {
 		t.Errorf("the form reads %s", words)
 	}
-	if words := page.id(t, "claim").words(); !strings.Contains(words, "counts at once. Signing moves no money") {
+	if words := page.ID(t, "claim").Words(); !strings.Contains(words, "counts at once. Signing moves no money") {
 		t.Errorf("a signature is enough, and the form reads %s", words)
 	}
 	for name, change := range map[string]func(*world){
@@ -68,13 +68,13 @@ func TestClaimForm(t *testing.T) {
 	} {
 		w := claimable()
 		change(w)
-		if words := w.check(t, tx.String()).id(t, "claim").words(); strings.Contains(words, "at once") {
+		if words := w.check(t, tx.String()).ID(t, "claim").Words(); strings.Contains(words, "at once") {
 			t.Errorf("%s, and the form reads %s", name, words)
 		}
 	}
 	w.claims.kept = testID + " pay_1"
 	page = w.check(t, tx.String())
-	if words := page.id(t, "claim").words(); len(posts(page)) != 1 || !strings.Contains(words, "corner-cafe knows that it is yours") {
+	if words := page.ID(t, "claim").Words(); len(page.Posts()) != 1 || !strings.Contains(words, "corner-cafe knows that it is yours") {
 		t.Errorf("a claim that is kept: %s", words)
 	}
 }
@@ -84,10 +84,10 @@ func TestClaimedPaymentsAreNotOffered(t *testing.T) {
 	p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 	p.InvoiceID = "inv_secret"
 	w.others = []invoice.Payment{p}
-	expect.Equal(t, len(posts(w.check(t, tx.String()))), 0, "forms claim a payment of another invoice:")
+	expect.Equal(t, len(w.check(t, tx.String()).Posts()), 0, "forms claim a payment of another invoice:")
 	w = claimable()
 	w.invoice.Status = invoice.Void
-	expect.Equal(t, len(posts(w.check(t, tx.String()))), 0, "forms claim a payment for an invoice that is void:")
+	expect.Equal(t, len(w.check(t, tx.String()).Posts()), 0, "forms claim a payment for an invoice that is void:")
 }
 
 func TestClaim(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/testdeps"
+	"github.com/quittance/quittance/internal/test/webtest"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -92,15 +93,10 @@ func (f fakeProfiles) LogoPNG(context.Context, string) ([]byte, error) {
 }
 
 func (f *fakeLinks) handler(log *bytes.Buffer) http.Handler {
-	mux := http.NewServeMux()
-	page := New(Config{
+	return handlerOf(New(Config{
 		Reader: newWorld(), Merchants: f.merchants(), Chains: []chain.Chain{localChain()}, Links: f, PublicURL: f.public, Rand: rand.Reader,
 		Now: func() time.Time { return time.Unix(f.now, 0) }, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	for _, r := range page.Routes() {
-		mux.Handle(r.Pattern, r.Handler)
-	}
-	return mux
+	}))
 }
 
 // askLink sends a request for the link's page; with a form it is a POST.
@@ -128,9 +124,9 @@ const cafeLink = "corner-cafe/espresso"
 // visitOf returns the visit in a page's form.
 func visitOf(t *testing.T, page *element) string {
 	t.Helper()
-	for _, input := range page.named("input") {
-		if input.attrs["name"] == "visit" {
-			return input.attrs["value"]
+	for _, input := range page.Named("input") {
+		if input.Attrs["name"] == "visit" {
+			return input.Attrs["value"]
 		}
 	}
 	t.Fatal("the page has no visit")
@@ -142,8 +138,8 @@ func TestLinkPage(t *testing.T) {
 	f := newFakeLinks()
 	h := f.handler(new(bytes.Buffer))
 	first := askLink(h, cafeLink, nil)
-	page := parsePage(t, first.Body.String())
-	if words := page.words(); first.Code != http.StatusOK || !strings.Contains(words, "An <b>espresso</b>") || !strings.Contains(words, "4.90 USDC") ||
+	page := webtest.Parse(t, first.Body.String())
+	if words := page.Words(); first.Code != http.StatusOK || !strings.Contains(words, "An <b>espresso</b>") || !strings.Contains(words, "4.90 USDC") ||
 		!strings.Contains(words, "Corner Café") || !strings.Contains(words, "At the bar") || strings.Contains(first.Body.String(), "<b>espresso") {
 		t.Errorf("%d, the page reads %s", first.Code, words)
 	}
@@ -153,7 +149,7 @@ func TestLinkPage(t *testing.T) {
 		t.Errorf("its headers are %v", header)
 	}
 	expect.Len(t, f.paid, 0, "GET has made")
-	again := parsePage(t, askLink(h, cafeLink, nil).Body.String())
+	again := webtest.Parse(t, askLink(h, cafeLink, nil).Body.String())
 	if visitOf(t, page) == visitOf(t, again) {
 		t.Error("two openings are one visit")
 	}
@@ -169,7 +165,7 @@ func TestLinkMakesOneInvoice(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()
 	h := f.handler(new(bytes.Buffer))
-	form := url.Values{"visit": {visitOf(t, parsePage(t, askLink(h, cafeLink, nil).Body.String()))}}
+	form := url.Values{"visit": {visitOf(t, webtest.Parse(t, askLink(h, cafeLink, nil).Body.String()))}}
 	for range 2 {
 		if got := askLink(h, cafeLink, form); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/checkout/inv_1" {
 			t.Fatalf("%d %s", got.Code, got.Header().Get("Location"))
@@ -227,9 +223,9 @@ func TestFreeAmount(t *testing.T) {
 	f := newFakeLinks()
 	f.link.Amount, f.link.Minimum, f.link.Maximum = invoice.Amount{}, invoice.NewAmount(1_000_000), invoice.NewAmount(50_000_000)
 	h := f.handler(new(bytes.Buffer))
-	page := parsePage(t, askLink(h, cafeLink+"?amount=12,5", nil).Body.String())
-	if input := page.id(t, "amount"); input.attrs["value"] != "12,5" || !strings.Contains(page.words(), "1.00 USDC to 50.00 USDC") {
-		t.Errorf("the page has %v and reads %s", input.attrs, page.words())
+	page := webtest.Parse(t, askLink(h, cafeLink+"?amount=12,5", nil).Body.String())
+	if input := page.ID(t, "amount"); input.Attrs["value"] != "12,5" || !strings.Contains(page.Words(), "1.00 USDC to 50.00 USDC") {
+		t.Errorf("the page has %v and reads %s", input.Attrs, page.Words())
 	}
 	for typed, want := range map[string]string{"12,5": "12500000 v", "1": "1000000 v", " 50.00 ": "50000000 v"} {
 		f.paid = nil
@@ -427,8 +423,8 @@ func TestFrames(t *testing.T) {
 	if got := askLink(h, cafeLink+"?embed=1", url.Values{"visit": {"v"}}).Header().Get("Location"); got != "/checkout/inv_1?embed=1" {
 		t.Errorf("it goes on at %s", got)
 	}
-	if page := parsePage(t, askLink(h, cafeLink+"?embed=1", nil).Body.String()); posts(page)[0].attrs["action"] != "/pay/"+cafeLink+"?embed=1" {
-		t.Errorf("its form leads to %s", posts(page)[0].attrs["action"])
+	if page := webtest.Parse(t, askLink(h, cafeLink+"?embed=1", nil).Body.String()); page.Posts()[0].Attrs["action"] != "/pay/"+cafeLink+"?embed=1" {
+		t.Errorf("its form leads to %s", page.Posts()[0].Attrs["action"])
 	}
 }
 
@@ -500,10 +496,10 @@ func TestLinkAgain(t *testing.T) {
 		conf.Links, conf.Rand, conf.Now = f, new(bytes.Reader), func() time.Time { return time.Unix(w.now, 0) }
 		answer := httptest.NewRecorder()
 		handlerOf(New(conf)).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example/checkout/"+testID, nil))
-		links := parsePage(t, answer.Body.String()).id(t, "again").named("a")
+		links := webtest.Parse(t, answer.Body.String()).ID(t, "again").Named("a")
 		got := ""
 		if len(links) > 0 {
-			got = links[0].attrs["href"]
+			got = links[0].Attrs["href"]
 		}
 		expect.Equal(t, got, test.want, "%s: it leads to", test.name)
 	}

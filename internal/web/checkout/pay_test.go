@@ -21,8 +21,8 @@ import (
 // copies returns the texts that the page's buttons copy.
 func copies(e *element) []string {
 	var texts []string
-	for _, button := range e.named("button") {
-		if text, ok := button.attrs["data-copy"]; ok {
+	for _, button := range e.Named("button") {
+		if text, ok := button.Attrs["data-copy"]; ok {
 			texts = append(texts, text)
 		}
 	}
@@ -32,25 +32,25 @@ func copies(e *element) []string {
 func TestPageShowsTheAmountDue(t *testing.T) {
 	w := newWorld()
 	page := w.page(t)
-	header := page.named("header")[0]
+	header := page.Named("header")[0]
 	want := "Invoice from corner-cafe 4.90 USDC on Local test chain 2 items " +
 		"Item Amount in USDC Flat white 3.40 Cinnamon bun 1.50 Total 4.90 Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"
-	if got := header.words(); !strings.HasPrefix(got, want) {
+	if got := header.Words(); !strings.HasPrefix(got, want) {
 		t.Errorf("the header reads\n%s\nwant\n%s", got, want)
 	}
-	expect.Equal(t, page.named("title")[0].words(), "Waiting for your payment: 4.90 USDC to corner-cafe", "the title is")
-	if got, want := page.id(t, "time").words(), "Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"; !strings.HasPrefix(got, want) {
+	expect.Equal(t, page.Named("title")[0].Words(), "Waiting for your payment: 4.90 USDC to corner-cafe", "the title is")
+	if got, want := page.ID(t, "time").Words(), "Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"; !strings.HasPrefix(got, want) {
 		t.Errorf("the time left is %q, want %q", got, want)
 	}
 }
 
 func TestPlainTransfer(t *testing.T) {
 	w := newWorld()
-	pay := w.page(t).id(t, "pay")
+	pay := w.page(t).ID(t, "pay")
 	address := chain.Checksum(merchantAddress)
 	for _, want := range []string{"Exact amount 4.900123 USDC", "The last digits mark the payment as yours.", "Address " + address, "Network Local test chain"} {
-		if !strings.Contains(pay.words(), want) {
-			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		if !strings.Contains(pay.Words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.Words())
 		}
 	}
 	got := copies(pay)
@@ -58,14 +58,14 @@ func TestPlainTransfer(t *testing.T) {
 		t.Errorf("the first buttons copy %q, want the amount and the address", got)
 	}
 	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=4900123"
-	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
-		t.Errorf("the wallet link is not %s: %v", link, a[0].attrs)
+	if a := pay.Named("a"); len(a) != 1 || a[0].Attrs["href"] != link {
+		t.Errorf("the wallet link is not %s: %v", link, a[0].Attrs)
 	}
-	other := pay.id(t, "other")
-	if words := other.words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID) {
+	other := pay.ID(t, "other")
+	if words := other.Words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID) {
 		t.Errorf("the transfer that names the invoice is not of the bare amount: %s", words)
 	}
-	if _, open := other.attrs["open"]; open {
+	if _, open := other.Attrs["open"]; open {
 		t.Error("other ways to pay are unfolded, though a plain transfer will do")
 	}
 }
@@ -73,15 +73,15 @@ func TestPlainTransfer(t *testing.T) {
 func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	w := newWorld()
 	w.invoice.TransferAmount = invoice.Amount{}
-	pay := w.page(t).id(t, "pay")
-	if n := len(pay.named("svg")) + len(pay.named("a")); n != 1 || pay.id(t, "code-page") == nil {
+	pay := w.page(t).ID(t, "pay")
+	if n := len(pay.Named("svg")) + len(pay.Named("a")); n != 1 || pay.ID(t, "code-page") == nil {
 		t.Errorf("the page shows %d codes and links, want its own code", n)
 	}
-	if _, open := pay.id(t, "other").attrs["open"]; !open {
+	if _, open := pay.ID(t, "other").Attrs["open"]; !open {
 		t.Error("the way to pay is folded away")
 	}
-	if !strings.Contains(pay.words(), "must name the invoice") {
-		t.Errorf("the page does not say why: %s", pay.words())
+	if !strings.Contains(pay.Words(), "must name the invoice") {
+		t.Errorf("the page does not say why: %s", pay.Words())
 	}
 	terms := chain.ContractTerms(w.invoice.Terms, w.invoice.ID)
 	arguments := "(" + chain.Checksum(merchantAddress) + ", " + chain.Checksum(tokenAddress) + ", 4900000, 1790000900, " + hexutil.Encode(terms.Salt[:]) + ")"
@@ -92,12 +92,12 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	}
 
 	w.chain.Registry = invoice.Address{}
-	if words := w.page(t).id(t, "pay").words(); strings.Contains(words, "registry") {
+	if words := w.page(t).ID(t, "pay").Words(); strings.Contains(words, "registry") {
 		t.Errorf("the page names a registry where there is none: %s", words)
 	}
 }
 
-func isAsking(e *element) bool { return e.attrs["class"] == "asking" }
+func isAsking(e *element) bool { return e.Attrs["class"] == "asking" }
 
 // The remainder can be paid by a plain transfer from any wallet.
 func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
@@ -105,35 +105,35 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 	w.invoice.Remaining, w.invoice.RemainingTransfer = invoice.NewAmount(2_900_000), invoice.NewAmount(2_900_456)
 	page := w.page(t)
-	pay := page.id(t, "pay")
+	pay := page.ID(t, "pay")
 	address := chain.Checksum(merchantAddress)
 	for _, want := range []string{"Exact amount 2.900456 USDC", "The last digits mark the payment as yours.", "Address " + address} {
-		if !strings.Contains(pay.words(), want) {
-			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		if !strings.Contains(pay.Words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.Words())
 		}
 	}
 	if got := copies(pay); len(got) < 2 || got[0] != "2.900456" || got[1] != address {
 		t.Errorf("the first buttons copy %q, want the amount and the address", got)
 	}
 	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=2900456"
-	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+	if a := pay.Named("a"); len(a) != 1 || a[0].Attrs["href"] != link {
 		t.Errorf("the wallet link is not %s", link)
 	}
-	expect.Equal(t, page.id(t, "sum").words(), "2.90 USDC still due", "the large amount is")
-	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC of 4.90 USDC has arrived.") {
+	expect.Equal(t, page.ID(t, "sum").Words(), "2.90 USDC still due", "the large amount is")
+	if words := page.ID(t, "status").Words(); !strings.Contains(words, "2.00 USDC of 4.90 USDC has arrived.") {
 		t.Errorf("the status says %s", words)
 	}
 	w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)}
-	if _, open := w.page(t).all(isAsking)[0].attrs["open"]; open {
+	if _, open := w.page(t).All(isAsking)[0].Attrs["open"]; open {
 		t.Error("the help is open after a payment that was for another invoice")
 	}
 	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
 	page = w.page(t)
-	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "corner-cafe has received a different amount.") {
-		t.Errorf("the help is not open after a payment that is too little: %s", page.id(t, "status").words())
+	if _, open := page.All(isAsking)[0].Attrs["open"]; !open || !strings.Contains(page.ID(t, "status").Words(), "corner-cafe has received a different amount.") {
+		t.Errorf("the help is not open after a payment that is too little: %s", page.ID(t, "status").Words())
 	}
 	w.payments[0].TxHash = testHash(1)
-	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC too little") {
+	if words := w.check(t, tx.String()).ID(t, "verdict").Words(); !strings.Contains(words, "0.009544 USDC too little") {
 		t.Errorf("a rest that is too little: %s", words)
 	}
 }
@@ -141,8 +141,8 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 func TestRemainderIsPaidByATaggedTransfer(t *testing.T) {
 	w := newWorld()
 	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
-	pay := w.page(t).id(t, "pay")
-	if words := pay.words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
+	pay := w.page(t).ID(t, "pay")
+	if words := pay.Words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
 		t.Errorf("the page does not ask for the missing 2.90 USDC alone: %s", words)
 	}
 	if got, want := copies(pay)[1], chain.TaggedTransfer(w.invoice.Merchant, invoice.NewAmount(2_900_000), w.invoice.CommitmentID); got != want {
@@ -163,14 +163,14 @@ func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
 func TestRecordListsTheTerms(t *testing.T) {
 	w := newWorld()
 	w.settle("", 4_900_123)
-	details := w.page(t).all(func(e *element) bool { return e.attrs["class"] == "record" })
+	details := w.page(t).All(func(e *element) bool { return e.Attrs["class"] == "record" })
 	for _, want := range []string{
 		"On-chain id " + w.invoice.CommitmentID.String(), "Chain id 1337", "Registry " + chain.Checksum(registryAddress),
 		"address " + chain.Checksum(merchantAddress), "Token " + chain.Checksum(tokenAddress), "Amount 4900000 minor units",
 		"Pay until 1790000900", "Invoice id " + testID, "Settled by " + w.invoice.SettledTx.String(),
 	} {
-		if !strings.Contains(details[0].words(), want) {
-			t.Errorf("the record does not say %q:\n%s", want, details[0].words())
+		if !strings.Contains(details[0].Words(), want) {
+			t.Errorf("the record does not say %q:\n%s", want, details[0].Words())
 		}
 	}
 }
@@ -195,19 +195,19 @@ func TestDepositAddress(t *testing.T) {
 		if due == "2900000" {
 			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
 		}
-		pay := w.page(t).id(t, "pay")
+		pay := w.page(t).ID(t, "pay")
 		for _, want := range []string{text, "You can pay in parts", "Address " + chain.Checksum(deposit)} {
-			if !strings.Contains(pay.words(), want) {
-				t.Errorf("the page does not say %q:\n%s", want, pay.words())
+			if !strings.Contains(pay.Words(), want) {
+				t.Errorf("the page does not say %q:\n%s", want, pay.Words())
 			}
 		}
 		for _, unwanted := range []string{"Exact", "fraction", "names the invoice"} {
-			if strings.Contains(pay.words(), unwanted) {
-				t.Errorf("the page says %q:\n%s", unwanted, pay.words())
+			if strings.Contains(pay.Words(), unwanted) {
+				t.Errorf("the page says %q:\n%s", unwanted, pay.Words())
 			}
 		}
 		link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + chain.Checksum(deposit) + "&uint256=" + due
-		if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+		if a := pay.Named("a"); len(a) != 1 || a[0].Attrs["href"] != link {
 			t.Errorf("the wallet link is not %s: %v", link, a)
 		}
 	}

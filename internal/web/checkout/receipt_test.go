@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/webtest"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
@@ -32,7 +33,7 @@ func (w *world) receipt(t *testing.T, query string) *element {
 	if answer.Code != http.StatusOK {
 		t.Fatalf("the receipt's status is %d: %s", answer.Code, answer.Body)
 	}
-	return parsePage(t, answer.Body.String())
+	return webtest.Parse(t, answer.Body.String())
 }
 
 // refund returns a confirmed refund.
@@ -135,7 +136,7 @@ func TestReceiptOfEveryState(t *testing.T) {
 			refunded := w.invoice.AmountRefunded
 			w.settled()
 			w.invoice.AmountRefunded = refunded
-			expect.Equal(t, w.page(t).id(t, "receipt").words() != "", (story.state != ""), "the page links to the receipt:")
+			expect.Equal(t, w.page(t).ID(t, "receipt").Words() != "", (story.state != ""), "the page links to the receipt:")
 			if story.state == "" {
 				if answer := w.ask(http.MethodGet, "/checkout/"+testID+"/receipt"); answer.Code != http.StatusNotFound || !strings.Contains(answer.Body.String(), "There is no receipt yet") {
 					t.Errorf("status %d: %s", answer.Code, answer.Body)
@@ -143,18 +144,18 @@ func TestReceiptOfEveryState(t *testing.T) {
 				return
 			}
 			page := w.receipt(t, "")
-			words := page.words()
+			words := page.Words()
 			for _, want := range story.says {
 				if !strings.Contains(words, want) {
 					t.Errorf("the receipt says\n%s\nwithout %q", words, want)
 				}
 			}
-			if !slices.ContainsFunc(page.named("p"), func(e *element) bool { return e.attrs["class"] == "state state-"+string(story.state) }) {
+			if !slices.ContainsFunc(page.Named("p"), func(e *element) bool { return e.Attrs["class"] == "state state-"+string(story.state) }) {
 				t.Errorf("the state is not %s", story.state)
 			}
 			var totals []string
-			for _, row := range page.named("tfoot")[0].named("tr") {
-				totals = append(totals, row.words())
+			for _, row := range page.Named("tfoot")[0].Named("tr") {
+				totals = append(totals, row.Words())
 			}
 			expect.List(t, totals, story.totals, "the totals are")
 			confirmed := len(w.refunds)
@@ -163,7 +164,7 @@ func TestReceiptOfEveryState(t *testing.T) {
 					confirmed++
 				}
 			}
-			if got := len(page.all(func(e *element) bool { return e.attrs["class"] == "movement" })); got != confirmed {
+			if got := len(page.All(func(e *element) bool { return e.Attrs["class"] == "movement" })); got != confirmed {
 				t.Errorf("%d payments and refunds are listed, want %d", got, confirmed)
 			}
 		})
@@ -186,10 +187,10 @@ func paidWorld() *world {
 // TestReceiptHasWhatAnAccountantNeeds looks for each fact, and checks that payers see no other.
 func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
 	w := paidWorld()
-	if german := w.receipt(t, "?lang=de").words(); !strings.Contains(german, "Flat white 3,40") || !strings.Contains(german, "4,900123 USDC") {
+	if german := w.receipt(t, "?lang=de").Words(); !strings.Contains(german, "Flat white 3,40") || !strings.Contains(german, "4,900123 USDC") {
 		t.Errorf("in German, the receipt says\n%s", german)
 	}
-	words := w.receipt(t, "").words()
+	words := w.receipt(t, "").Words()
 	for _, want := range []string{
 		"Corner <Café>", "Corner Café Ltd 1 Main St VAT GB 123", "help@cafe.example", testID, "order-10017", "Breakfast for <two>",
 		"Flat white 3.40", "Cinnamon bun 1.50", "4.90 USDC", "21 September 2026, 14:13:20 UTC", "21 September 2026, 14:28:20 UTC", "21 September 2026, 14:13:27 UTC",
@@ -209,9 +210,9 @@ func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
 func TestReceiptCode(t *testing.T) {
 	w := paidWorld()
 	var link string
-	for _, a := range w.receipt(t, "").named("a") {
-		if strings.Contains(a.attrs["href"], "?check=") {
-			link = a.attrs["href"]
+	for _, a := range w.receipt(t, "").Named("a") {
+		if strings.Contains(a.Attrs["href"], "?check=") {
+			link = a.Attrs["href"]
 		}
 	}
 	u, err := url.Parse(link)
@@ -219,9 +220,9 @@ func TestReceiptCode(t *testing.T) {
 		t.Fatalf("the code leads to %q", link)
 	}
 	verdict := func(query string) string {
-		for _, p := range w.receipt(t, query).named("p") {
-			if p.attrs["role"] != "" {
-				return p.words()
+		for _, p := range w.receipt(t, query).Named("p") {
+			if p.Attrs["role"] != "" {
+				return p.Words()
 			}
 		}
 		return ""
@@ -235,7 +236,7 @@ func TestReceiptCode(t *testing.T) {
 		}
 	}
 	w.publicURL = "https://pay.example.com"
-	if words := w.receipt(t, "").words(); !strings.Contains(words, "https://pay.example.com/checkout/"+testID+"/terms") {
+	if words := w.receipt(t, "").Words(); !strings.Contains(words, "https://pay.example.com/checkout/"+testID+"/terms") {
 		t.Error("the receipt does not have the public URL")
 	}
 }
@@ -249,10 +250,10 @@ func TestReceiptListsAreBounded(t *testing.T) {
 		}
 		w.settled()
 		page := w.receipt(t, "")
-		if got := len(page.all(func(e *element) bool { return e.attrs["class"] == "movement" })); got != MaxReceiptRows {
+		if got := len(page.All(func(e *element) bool { return e.Attrs["class"] == "movement" })); got != MaxReceiptRows {
 			t.Errorf("%d of %d payments are listed", got, n)
 		}
-		if more := strings.Contains(page.words(), "And 1 earlier."); more != (n > MaxReceiptRows) {
+		if more := strings.Contains(page.Words(), "And 1 earlier."); more != (n > MaxReceiptRows) {
 			t.Errorf("of %d payments, one is left out: %t", n, more)
 		}
 	}
@@ -273,23 +274,23 @@ func (m *mails) Queue(_ context.Context, invoiceID, language, address string) er
 // TestMailForm asks for the receipt by e-mail.
 func TestMailForm(t *testing.T) {
 	w := paidWorld()
-	expect.Equal(t, len(posts(w.receipt(t, ""))), 0, "without a server there are … forms:")
+	expect.Equal(t, len(w.receipt(t, "").Posts()), 0, "without a server there are … forms:")
 	sent := &mails{}
 	w.mails, w.publicURL = sent, "https://pay.example.com"
-	form := posts(w.receipt(t, ""))
-	if len(form) != 1 || form[0].attrs["action"] != "/checkout/"+testID+"/receipt?lang=en" {
+	form := w.receipt(t, "").Posts()
+	if len(form) != 1 || form[0].Attrs["action"] != "/checkout/"+testID+"/receipt?lang=en" {
 		t.Fatalf("%d forms", len(form))
 	}
 	h := w.handler()
 	post := func(client, address string, header ...string) *httptest.ResponseRecorder {
-		return postForm(h, client, form[0].attrs["action"], url.Values{"email": {address}}, header...)
+		return postForm(h, client, form[0].Attrs["action"], url.Values{"email": {address}}, header...)
 	}
 	answer := post("203.0.113.1:1", " ada@example.com ")
 	if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != "/checkout/"+testID+"/receipt?mail=sent&lang=en" ||
 		!slices.Equal(sent.queued, []string{testID + " en ada@example.com"}) {
 		t.Errorf("%d to %q, queued %q", answer.Code, answer.Header().Get("Location"), sent.queued)
 	}
-	if words := w.receipt(t, "?mail=sent").words(); !strings.Contains(words, "on its way") {
+	if words := w.receipt(t, "?mail=sent").Words(); !strings.Contains(words, "on its way") {
 		t.Error("the page does not say that the mail is sent")
 	}
 	for _, c := range []struct {
@@ -343,7 +344,7 @@ func TestReceiptMail(t *testing.T) {
 	expect.OK(t, err)
 	expect.Equal(t, got.Subject, "Receipt: 4.90\u00a0USDC to Corner <Café>", "the subject is")
 	link := "https://pay.example.com/checkout/" + testID + "/receipt?check=" + w.invoice.CommitmentID.String()
-	html := parsePage(t, got.HTML).words()
+	html := webtest.Parse(t, got.HTML).Words()
 	for _, want := range []string{"Paid in full", "Corner <Café>", "VAT GB 123", "order-10017", "Flat white", "4.900123\u00a0USDC", w.payments[0].TxHash.String()} {
 		if !strings.Contains(got.Text, want) || !strings.Contains(html, strings.ReplaceAll(want, "\u00a0", " ")) {
 			t.Errorf("the mail lacks %q:\n%s", want, got.Text)
@@ -372,11 +373,11 @@ func TestReceiptLinks(t *testing.T) {
 	for explorer, want := range map[string]int{"": 0, "https://scan.example": 2} {
 		w.chain.Explorer = explorer
 		page := w.receipt(t, "")
-		links := page.all(func(e *element) bool {
-			return e.name == "a" && e.attrs["class"] == "out onscreen" && strings.HasPrefix(e.attrs["href"], "https://scan.example/tx/0x")
+		links := page.All(func(e *element) bool {
+			return e.Name == "a" && e.Attrs["class"] == "out onscreen" && strings.HasPrefix(e.Attrs["href"], "https://scan.example/tx/0x")
 		})
 		expect.Len(t, links, want, "with the explorer %q it has … links:", explorer)
-		if _, hidden := page.id(t, "print").attrs["hidden"]; !hidden {
+		if _, hidden := page.ID(t, "print").Attrs["hidden"]; !hidden {
 			t.Error("without scripts it has a button that does nothing")
 		}
 	}
@@ -446,7 +447,7 @@ func TestInvoiceMail(t *testing.T) {
 	}
 	wants := func(got mailer.Message, says ...string) {
 		t.Helper()
-		html := parsePage(t, got.HTML).words()
+		html := webtest.Parse(t, got.HTML).Words()
 		for _, want := range says {
 			if !strings.Contains(got.Text, want) || !strings.Contains(html, strings.ReplaceAll(want, "\u00a0", " ")) && !strings.Contains(got.HTML, want) {
 				t.Errorf("the mail lacks %q:\n%s\n%s", want, got.Text, html)

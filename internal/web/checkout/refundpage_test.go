@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/webtest"
 )
 
 const testToken = "3t9f0w6k2m5xq8r1v4z7b0n3hc2m5xq8"
@@ -66,15 +67,10 @@ func (f *fakeRefunds) Account(context.Context, string, invoice.Address) invoice.
 }
 
 func (f *fakeRefunds) handler(log *bytes.Buffer) http.Handler {
-	mux := http.NewServeMux()
-	page := New(Config{
+	return handlerOf(New(Config{
 		Reader: newWorld(), Chains: []chain.Chain{localChain()}, Refunds: f, Now: func() time.Time { return time.Unix(defaultNow, 0) },
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	for _, r := range page.Routes() {
-		mux.Handle(r.Pattern, r.Handler)
-	}
-	return mux
+	}))
 }
 
 // askRefund sends a request for the page; with a form it is a POST.
@@ -97,18 +93,18 @@ func TestRefundPage(t *testing.T) {
 	f, log := newFakeRefunds(), new(bytes.Buffer)
 	h := f.handler(log)
 	first := askRefund(h, "", nil)
-	page := parsePage(t, first.Body.String())
-	if words := page.words(); first.Code != http.StatusOK || !strings.Contains(words, "4.90 USDC") || !strings.Contains(words, "Refund from corner-cafe") ||
-		!strings.Contains(words, "One flat white too many") || !strings.Contains(words, chain.Checksum(payerAddress)) || len(posts(page)) != 0 {
+	page := webtest.Parse(t, first.Body.String())
+	if words := page.Words(); first.Code != http.StatusOK || !strings.Contains(words, "4.90 USDC") || !strings.Contains(words, "Refund from corner-cafe") ||
+		!strings.Contains(words, "One flat white too many") || !strings.Contains(words, chain.Checksum(payerAddress)) || len(page.Posts()) != 0 {
 		t.Errorf("%d, the page reads %s", first.Code, words)
 	}
 	expect.Equal(t, first.Header().Get("Content-Security-Policy"), pagePolicy(refundView{}), "its policy is")
 	confirm := askRefund(h, "?to="+strings.ToLower(chain.Checksum(homeAddress)), nil)
-	page = parsePage(t, confirm.Body.String())
-	if got, want := page.id(t, "claim-text").text[0], chain.RefundClaimText(1337, f.refund, homeAddress); got != want {
+	page = webtest.Parse(t, confirm.Body.String())
+	if got, want := page.ID(t, "claim-text").Text[0], chain.RefundClaimText(1337, f.refund, homeAddress); got != want {
 		t.Errorf("the text to sign is\n%q\nwant\n%q", got, want)
 	}
-	if forms := posts(page); len(forms) != 2 || forms[0].named("input")[0].attrs["value"] != chain.Checksum(homeAddress) {
+	if forms := page.Posts(); len(forms) != 2 || forms[0].Named("input")[0].Attrs["value"] != chain.Checksum(homeAddress) {
 		t.Errorf("%d forms", len(forms))
 	}
 	for typed, says := range map[string]string{"0x12": "not an address", chain.Checksum(tokenAddress): "would be lost", "%3Cb%3E": "&lt;b&gt;"} {

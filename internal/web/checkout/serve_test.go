@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/webtest"
 )
 
 func TestHostileTextIsEscaped(t *testing.T) {
@@ -23,19 +24,19 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	w.invoice.MerchantID, w.invoice.Currency = hostile, hostile
 	w.invoice.LineItems[0].Label = hostile
 	page := w.page(t)
-	expect.Equal(t, len(page.named("img")), 0, "images came out of text:")
-	for _, script := range page.named("script") {
-		if script.attrs["type"] == "application/json" {
+	expect.Equal(t, len(page.Named("img")), 0, "images came out of text:")
+	for _, script := range page.Named("script") {
+		if script.Attrs["type"] == "application/json" {
 			continue // data
 		}
-		if script.words() != "" && strings.Contains(string(reloader.Element), script.words()) {
+		if script.Words() != "" && strings.Contains(string(reloader.Element), script.Words()) {
 			continue
 		}
-		if script.words() != "" || !strings.HasPrefix(script.attrs["src"], "/checkout/static/") {
-			t.Errorf("script %v %q is not the page's own", script.attrs, script.words())
+		if script.Words() != "" || !strings.HasPrefix(script.Attrs["src"], "/checkout/static/") {
+			t.Errorf("script %v %q is not the page's own", script.Attrs, script.Words())
 		}
 	}
-	expect.Equal(t, page.named("td")[0].words(), hostile, "the label reads")
+	expect.Equal(t, page.Named("td")[0].Words(), hostile, "the label reads")
 }
 
 func TestPageKeepsItsOwnPolicy(t *testing.T) {
@@ -50,14 +51,14 @@ func TestPageKeepsItsOwnPolicy(t *testing.T) {
 			t.Errorf("the policy %q lacks %s", policy, want)
 		}
 	}
-	page := parsePage(t, answer.Body.String())
-	page.all(func(e *element) bool {
-		for name, value := range e.attrs {
+	page := webtest.Parse(t, answer.Body.String())
+	page.All(func(e *element) bool {
+		for name, value := range e.Attrs {
 			if name == "style" || strings.HasPrefix(name, "on") {
-				t.Errorf("<%s> has an attribute %s, which the policy forbids", e.name, name)
+				t.Errorf("<%s> has an attribute %s, which the policy forbids", e.Name, name)
 			}
 			if strings.Contains(value, "//") {
-				t.Errorf("<%s %s=%q> leads to another host", e.name, name, value)
+				t.Errorf("<%s %s=%q> leads to another host", e.Name, name, value)
 			}
 		}
 		return false
@@ -99,7 +100,7 @@ func TestWrongRequests(t *testing.T) {
 			t.Errorf("%s %s answers %d, Allow %q; want %d, %q", c.method, c.path, answer.Code, answer.Header().Get("Allow"), c.status, c.allow)
 		}
 		if c.status == http.StatusNotFound && c.method == http.MethodGet {
-			if title := parsePage(t, answer.Body.String()).named("h1")[0].words(); title == "" {
+			if title := webtest.Parse(t, answer.Body.String()).Named("h1")[0].Words(); title == "" {
 				t.Errorf("%s %s says nothing", c.method, c.path)
 			}
 		}
@@ -154,10 +155,10 @@ func TestAssetsAreCacheable(t *testing.T) {
 	paths := []string{assets["embed.js"].Path} // which merchants' pages load
 	links := newFakeLinks()
 	links.profile.EmbedOrigins = []string{"https://shop.example"}
-	framed := parsePage(t, askLink(links.handler(new(bytes.Buffer)), cafeLink+"?embed=1", nil).Body.String())
+	framed := webtest.Parse(t, askLink(links.handler(new(bytes.Buffer)), cafeLink+"?embed=1", nil).Body.String())
 	for _, page := range []*element{w.page(t), w.check(t, tx.String()), framed} {
-		for _, e := range slices.Concat(page.named("link"), page.named("script"), page.named("section")) {
-			if path := e.attrs["href"] + e.attrs["src"] + e.attrs["data-script"]; path != "" && !slices.Contains(paths, path) {
+		for _, e := range slices.Concat(page.Named("link"), page.Named("script"), page.Named("section")) {
+			if path := e.Attrs["href"] + e.Attrs["src"] + e.Attrs["data-script"]; path != "" && !slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
 		}
@@ -184,11 +185,6 @@ func TestAssetsAreCacheable(t *testing.T) {
 	}
 }
 
-// posts returns the forms with method POST.
-func posts(page *element) []*element {
-	return page.all(func(e *element) bool { return e.name == "form" && e.attrs["method"] == "post" })
-}
-
 func TestTestPayment(t *testing.T) {
 	var paid []string
 	w := newWorld()
@@ -196,12 +192,12 @@ func TestTestPayment(t *testing.T) {
 		paid = append(paid, inv.ID)
 		return "0xfe", nil
 	}
-	form := posts(w.page(t))
+	form := w.page(t).Posts()
 	if len(form) != 1 {
 		t.Fatalf("the page has %d forms to pay with the test wallet, want 1", len(form))
 	}
 	post := func(header ...string) *httptest.ResponseRecorder {
-		return w.ask(http.MethodPost, form[0].attrs["action"], header...)
+		return w.ask(http.MethodPost, form[0].Attrs["action"], header...)
 	}
 	for _, foreign := range [][]string{
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
@@ -221,14 +217,14 @@ func TestTestPayment(t *testing.T) {
 	if answer := post(); answer.Code != http.StatusSeeOther || len(paid) != 2 {
 		t.Errorf("an invoice that has its money: status %d and %d payments, want 303 and no new one", answer.Code, len(paid))
 	}
-	expect.Equal(t, len(posts(w.page(t))), 0, "an invoice that has its money shows … forms:")
-	if got := w.ask(http.MethodGet, form[0].attrs["action"]); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
+	expect.Equal(t, len(w.page(t).Posts()), 0, "an invoice that has its money shows … forms:")
+	if got := w.ask(http.MethodGet, form[0].Attrs["action"]); got.Code != http.StatusMethodNotAllowed || got.Header().Get("Allow") != "POST" {
 		t.Errorf("GET of the form's path answers %d", got.Code)
 	}
 }
 
 func TestTestWalletIsNotOfferedByDefault(t *testing.T) {
-	expect.Equal(t, len(posts(newWorld().page(t))), 0, "the page has … forms:")
+	expect.Equal(t, len(newWorld().page(t).Posts()), 0, "the page has … forms:")
 }
 
 func TestChainThatWasNeverIndexed(t *testing.T) {
@@ -253,12 +249,12 @@ func TestEveryPageIsClosed(t *testing.T) {
 			t.Errorf("%s: status %d without a page", scene.Name, answer.Code)
 			continue
 		}
-		loads := parsePage(t, answer.Body.String()).all(func(e *element) bool {
-			return slices.Contains([]string{"script", "link", "img", "iframe", "source", "use", "object", "embed"}, e.name)
+		loads := webtest.Parse(t, answer.Body.String()).All(func(e *element) bool {
+			return slices.Contains([]string{"script", "link", "img", "iframe", "source", "use", "object", "embed"}, e.Name)
 		})
 		for _, e := range loads {
-			if from := e.attrs["src"] + e.attrs["href"] + e.attrs["data"]; from != "" && (!strings.HasPrefix(from, "/") || strings.HasPrefix(from, "//")) {
-				t.Errorf("%s: <%s> loads %s", scene.Name, e.name, from)
+			if from := e.Attrs["src"] + e.Attrs["href"] + e.Attrs["data"]; from != "" && (!strings.HasPrefix(from, "/") || strings.HasPrefix(from, "//")) {
+				t.Errorf("%s: <%s> loads %s", scene.Name, e.Name, from)
 			}
 		}
 	}
@@ -293,17 +289,13 @@ func TestPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	takes := true
-	page := New(Config{
+	mux := handlerOf(New(Config{
 		Reader: w, Chains: []chain.Chain{w.chain}, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 		X402: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "for programs: "+r.PathValue("id"))
 		}),
 		TakesX402: func(string) bool { return takes },
-	})
-	mux := http.NewServeMux()
-	for _, r := range page.Routes() {
-		mux.Handle(r.Pattern, r.Handler)
-	}
+	}))
 	ask := func(header ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://pay.example/checkout/"+w.invoice.ID, nil)
 		for i := 0; i < len(header); i += 2 {

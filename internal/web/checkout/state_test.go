@@ -207,25 +207,25 @@ func TestPageOfEveryState(t *testing.T) {
 			w := newWorld()
 			story.set(w)
 			page := w.page(t)
-			told := page.id(t, "status")
+			told := page.ID(t, "status")
 			for _, want := range story.says {
-				if !strings.Contains(told.words(), want) {
-					t.Errorf("the status says\n%s\nwithout %q", told.words(), want)
+				if !strings.Contains(told.Words(), want) {
+					t.Errorf("the status says\n%s\nwithout %q", told.Words(), want)
 				}
 			}
-			if want := "state-" + string(story.state); told.attrs["class"] != want {
-				t.Errorf("the status has class %q, want %q", told.attrs["class"], want)
+			if want := "state-" + string(story.state); told.Attrs["class"] != want {
+				t.Errorf("the status has class %q, want %q", told.Attrs["class"], want)
 			}
-			if told.attrs["role"] != "status" {
-				t.Errorf("the status has role %q, which no screen reader announces", told.attrs["role"])
+			if told.Attrs["role"] != "status" {
+				t.Errorf("the status has role %q, which no screen reader announces", told.Attrs["role"])
 			}
-			expect.Equal(t, page.id(t, "pay").words() != "", story.pays, "the page asks for money:")
-			expect.Equal(t, page.id(t, "time").words() != "", story.pays, "the page shows time left:")
-			expect.Equal(t, len(page.id(t, "received").named("li")), len(w.payments), "the page lists … payments:")
-			expect.Equal(t, len(page.id(t, "refunds").named("li")), len(w.refunds), "the page lists … refunds:")
+			expect.Equal(t, page.ID(t, "pay").Words() != "", story.pays, "the page asks for money:")
+			expect.Equal(t, page.ID(t, "time").Words() != "", story.pays, "the page shows time left:")
+			expect.Equal(t, len(page.ID(t, "received").Named("li")), len(w.payments), "the page lists … payments:")
+			expect.Equal(t, len(page.ID(t, "refunds").Named("li")), len(w.refunds), "the page lists … refunds:")
 			status := w.status(t)
 			expect.Equal(t, status.State, story.state, "the status JSON says")
-			if got := page.id(t, "checkout").attrs["data-version"]; got != status.Version || got == "" {
+			if got := page.ID(t, "checkout").Attrs["data-version"]; got != status.Version || got == "" {
 				t.Errorf("the page has version %q and its status %q; want the same", got, status.Version)
 			}
 		})
@@ -242,13 +242,13 @@ func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
 			want = 15
 		}
 		expect.Equal(t, w.status(t).Refresh, want, "%s: the script asks again after … s:", story.name)
-		reloads := w.page(t).all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
+		reloads := w.page(t).All(func(e *element) bool { return e.Attrs["http-equiv"] == "refresh" })
 		for _, r := range reloads {
 			want := "10"
 			if story.pays {
 				want = "60"
 			}
-			expect.Equal(t, r.attrs["content"], want, "%s: a browser without scripts reloads after … s:", story.name)
+			expect.Equal(t, r.Attrs["content"], want, "%s: a browser without scripts reloads after … s:", story.name)
 		}
 		if final != (len(reloads) == 0) {
 			t.Errorf("%s: the page has %d reloads without scripts; final is %t", story.name, len(reloads), final)
@@ -285,7 +285,7 @@ func TestConfirmationsMoveThePage(t *testing.T) {
 		t.Errorf("a block on top of the payment changes the confirmations from %+v to %+v", before.Confirmations, after.Confirmations)
 	}
 	w.cursor.Indexed.Number = 99
-	if got := w.page(t).id(t, "status").words(); !strings.Contains(got, "3 of 3 confirmations") {
+	if got := w.page(t).ID(t, "status").Words(); !strings.Contains(got, "3 of 3 confirmations") {
 		t.Errorf("the status says %q, want 3 of 3 confirmations", got)
 	}
 }
@@ -297,15 +297,15 @@ func TestPaymentsAreListedNewestFirst(t *testing.T) {
 		for i := range n {
 			w.payments = append(w.payments, payment(1, uint64(i), defaultNow, invoice.Confirmed))
 		}
-		received := w.page(t).id(t, "received")
-		items := received.named("li")
+		received := w.page(t).ID(t, "received")
+		items := received.Named("li")
 		if len(items) != MaxPayments {
 			t.Fatalf("%d of %d payments are listed, want %d", len(items), n, MaxPayments)
 		}
-		if newest := w.payments[n-1].TxHash.String(); !strings.Contains(items[0].words(), newest) {
-			t.Errorf("the first is %q, want the newest, %s", items[0].words(), newest)
+		if newest := w.payments[n-1].TxHash.String(); !strings.Contains(items[0].Words(), newest) {
+			t.Errorf("the first is %q, want the newest, %s", items[0].Words(), newest)
 		}
-		if more := strings.Contains(received.words(), "And 1 earlier."); more != (n > MaxPayments) {
+		if more := strings.Contains(received.Words(), "And 1 earlier."); more != (n > MaxPayments) {
 			t.Errorf("of %d payments the page says that one is left out: %t", n, more)
 		}
 	}
@@ -321,11 +321,11 @@ func TestDustIsListedOnly(t *testing.T) {
 		w.payments = []invoice.Payment{dust}
 		page := w.page(t)
 		for _, part := range []string{"status", "pay"} {
-			if got, want := page.id(t, part).words(), before.id(t, part).words(); got != want {
+			if got, want := page.ID(t, part).Words(), before.ID(t, part).Words(); got != want {
 				t.Errorf("%s, with dust: %s reads\n%s, want\n%s", status, part, got, want)
 			}
 		}
-		expect.Len(t, page.id(t, "received").named("li"), 1, "%s: … payments are listed:", status)
+		expect.Len(t, page.ID(t, "received").Named("li"), 1, "%s: … payments are listed:", status)
 	}
 }
 
@@ -336,10 +336,10 @@ func TestStaleSumsAreAddedUp(t *testing.T) {
 		w.payments = append(w.payments, payment(100_000, i+1, defaultNow, invoice.Pending))
 	}
 	page := w.page(t)
-	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC of 4.90 USDC has arrived.") {
+	if got := page.ID(t, "status").Words(); !strings.Contains(got, "2.10 USDC of 4.90 USDC has arrived.") {
 		t.Errorf("the status says %q", got)
 	}
-	if got := page.id(t, "received").words(); !strings.Contains(got, "And 1 earlier.") {
+	if got := page.ID(t, "received").Words(); !strings.Contains(got, "And 1 earlier.") {
 		t.Error("the page does not say that a payment is left out")
 	}
 }
@@ -352,9 +352,9 @@ func TestReceivedShowsThePaymentStatus(t *testing.T) {
 		payment(1_000_000, 12, expires, invoice.Pending),
 		payment(1_000_000, 11, defaultNow, invoice.Orphaned),
 	}
-	items := w.page(t).id(t, "received").named("li")
+	items := w.page(t).ID(t, "received").Named("li")
 	for i, want := range []string{"1.00 USDC confirmed too late", "1.00 USDC being confirmed Time", "1.00 USDC taken back by the network Time"} {
-		if got := items[i].words(); !strings.HasPrefix(got, want) {
+		if got := items[i].Words(); !strings.HasPrefix(got, want) {
 			t.Errorf("payment %d reads %q, want it to begin with %q", i, got, want)
 		}
 	}
@@ -375,13 +375,13 @@ func TestRefundsAreListed(t *testing.T) {
 	w := newWorld()
 	w.settle("", 4_900_123)
 	w.refund(1_500_000)
-	items := w.page(t).id(t, "refunds").named("li")
+	items := w.page(t).ID(t, "refunds").Named("li")
 	if len(items) != 1 {
 		t.Fatalf("%d refunds are listed, want 1", len(items))
 	}
 	for _, want := range []string{"1.50 USDC", "21 September 2026, 14:23:27 UTC", chain.Checksum(payerAddress), w.refunds[0].Transfer.TxHash.String()} {
-		if !strings.Contains(items[0].words(), want) {
-			t.Errorf("the refund reads %q, want %q in it", items[0].words(), want)
+		if !strings.Contains(items[0].Words(), want) {
+			t.Errorf("the refund reads %q, want %q in it", items[0].Words(), want)
 		}
 	}
 }
@@ -390,12 +390,12 @@ func TestWarningBeforeTheEnd(t *testing.T) {
 	for left, want := range map[int64]bool{62: false, 61: false, 60: true, 1: true} {
 		w := newWorld()
 		w.now = expires + 1 - left
-		warning := w.page(t).id(t, "soon")
-		if _, hidden := warning.attrs["hidden"]; hidden == want {
+		warning := w.page(t).ID(t, "soon")
+		if _, hidden := warning.Attrs["hidden"]; hidden == want {
 			t.Errorf("%d seconds before the end, the warning is hidden: %t", left, hidden)
 		}
-		if !strings.Contains(warning.words(), "carried out later do not count") {
-			t.Errorf("the warning reads %q", warning.words())
+		if !strings.Contains(warning.Words(), "carried out later do not count") {
+			t.Errorf("the warning reads %q", warning.Words())
 		}
 	}
 }
@@ -409,9 +409,9 @@ func TestBackInEveryState(t *testing.T) {
 		t.Run(story.name, func(t *testing.T) {
 			w := newWorld()
 			story.set(w)
-			expect.Len(t, w.page(t).id(t, "back").named("a"), 0, "an invoice without URLs has … links:")
+			expect.Len(t, w.page(t).ID(t, "back").Named("a"), 0, "an invoice without URLs has … links:")
 			w.invoice.Details = returns
-			links := w.page(t).id(t, "back").named("a")
+			links := w.page(t).ID(t, "back").Named("a")
 			if len(links) != 1 {
 				t.Fatalf("%d links, want 1", len(links))
 			}
@@ -419,10 +419,10 @@ func TestBackInEveryState(t *testing.T) {
 			if story.state == seen || story.state == paid {
 				want, host = returns.ReturnURL, "shop.example"
 			}
-			if got := links[0]; got.attrs["href"] != want || got.attrs["rel"] != "noopener noreferrer" || got.attrs["target"] != "" {
-				t.Errorf("the link is %v, want %s", got.attrs, want)
+			if got := links[0]; got.Attrs["href"] != want || got.Attrs["rel"] != "noopener noreferrer" || got.Attrs["target"] != "" {
+				t.Errorf("the link is %v, want %s", got.Attrs, want)
 			}
-			words := w.page(t).id(t, "back").words()
+			words := w.page(t).ID(t, "back").Words()
 			if !strings.HasSuffix(words, host) || !strings.HasPrefix(words, "Back to corner-cafe") || strings.Contains(words, "without paying") != story.pays {
 				t.Errorf("the link reads %q", words)
 			}
@@ -434,11 +434,11 @@ func TestBackToAHostThatIsNotAllowed(t *testing.T) {
 	w := newWorld()
 	w.invoice.Details = returns
 	w.merchants = shop{merchant: invoice.Merchant{ReturnHosts: []string{"other.example"}}}
-	if links := w.page(t).id(t, "back").named("a"); len(links) != 0 {
-		t.Errorf("the page links to %v, which the merchant's list does not have now", links[0].attrs)
+	if links := w.page(t).ID(t, "back").Named("a"); len(links) != 0 {
+		t.Errorf("the page links to %v, which the merchant's list does not have now", links[0].Attrs)
 	}
 	w.merchants = shop{merchant: invoice.Merchant{ReturnHosts: []string{"shop.example"}}}
-	if links := w.page(t).id(t, "back").named("a"); len(links) != 1 {
+	if links := w.page(t).ID(t, "back").Named("a"); len(links) != 1 {
 		t.Error("the page does not link to a host on the list")
 	}
 }
@@ -447,12 +447,12 @@ func TestBackToAHostThatIsNotAllowed(t *testing.T) {
 // invoice that payers see.
 func TestPageShowsOfTheDetailsTheDescriptionAlone(t *testing.T) {
 	w := newWorld()
-	expect.Equal(t, w.page(t).id(t, "description").words(), "", "an invoice without a description has")
+	expect.Equal(t, w.page(t).ID(t, "description").Words(), "", "an invoice without a description has")
 	w.invoice.Details = invoice.Details{
 		Description: "Two <b>espressos</b> & a cake", Reference: "secret-reference", Customer: invoice.Customer{ID: "secret-id", Email: "secret@example.com"},
 		Metadata: map[string]string{"secret-key": "secret-value"},
 	}
-	expect.Equal(t, w.page(t).id(t, "description").words(), w.invoice.Details.Description, "the description reads")
+	expect.Equal(t, w.page(t).ID(t, "description").Words(), w.invoice.Details.Description, "the description reads")
 	for _, path := range []string{"", "/status", "/check", "/check?tx=0x" + strings.Repeat("1", 64)} {
 		answer := w.ask("GET", "/checkout/"+testID+path)
 		if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), "secret") {

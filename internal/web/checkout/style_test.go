@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/expect"
+	"github.com/quittance/quittance/internal/test/webtest"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -88,15 +89,15 @@ func TestContactIsLinkedWhereTextsAskForIt(t *testing.T) {
 		w := newWorld()
 		story.set(w)
 		page := w.page(t)
-		words := strings.ToLower(page.id(t, "status").words())
+		words := strings.ToLower(page.ID(t, "status").Words())
 		asks := strings.Contains(words, "contact corner-cafe") || strings.Contains(words, "ask corner-cafe")
-		if again := page.id(t, "again").words(); asks && again != "" {
+		if again := page.ID(t, "again").Words(); asks && again != "" {
 			t.Errorf("%s: after money has arrived, the page says %s", story.name, again)
 		}
 		for contact, url := range map[string]string{"": "", "+1 202 555 0100": "tel:+12025550100", "help@cafe.example": "mailto:help@cafe.example"} {
 			w.merchants = shop{merchant: invoice.Merchant{SupportContact: contact}}
-			links := w.page(t).id(t, "status").named("a")
-			if want := asks && contact != ""; (len(links) == 1) != want || want && links[0].attrs["href"] != url {
+			links := w.page(t).ID(t, "status").Named("a")
+			if want := asks && contact != ""; (len(links) == 1) != want || want && links[0].Attrs["href"] != url {
 				t.Errorf("%s, with the contact %q: %d links", story.name, contact, len(links))
 			}
 		}
@@ -126,7 +127,7 @@ func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
 		expect.OK(t, err)
 		text, err := io.ReadAll(reader)
 		expect.OK(t, err)
-		delaysNothing(t, parsePage(t, string(text)), answer.Header().Get("Content-Security-Policy"))
+		delaysNothing(t, webtest.Parse(t, string(text)), answer.Header().Get("Content-Security-Policy"))
 	}
 }
 
@@ -134,22 +135,22 @@ func TestFirstPaintNeedsNoOtherRequest(t *testing.T) {
 // no file before its first paint.
 func delaysNothing(t *testing.T, page *element, policy string) {
 	t.Helper()
-	styles := page.named("style")
+	styles := page.Named("style")
 	expect.Len(t, styles, 3, "style sheets:")
 	for _, style := range styles {
-		if source := newStyleSheet(style.text[0]).source; !strings.Contains(policy, source) {
+		if source := newStyleSheet(style.Text[0]).source; !strings.Contains(policy, source) {
 			t.Errorf("the policy %q lacks %s", policy, source)
 		}
 	}
-	for _, link := range page.named("link") {
-		if link.attrs["rel"] == "stylesheet" {
-			t.Errorf("the style sheet %s delays the first paint", link.attrs["href"])
+	for _, link := range page.Named("link") {
+		if link.Attrs["rel"] == "stylesheet" {
+			t.Errorf("the style sheet %s delays the first paint", link.Attrs["href"])
 		}
 	}
-	for _, script := range page.named("script") {
-		_, deferred := script.attrs["defer"]
-		if script.attrs["src"] != "" && !deferred && script.attrs["type"] != "module" {
-			t.Errorf("the script %s delays the first paint", script.attrs["src"])
+	for _, script := range page.Named("script") {
+		_, deferred := script.Attrs["defer"]
+		if script.Attrs["src"] != "" && !deferred && script.Attrs["type"] != "module" {
+			t.Errorf("the script %s delays the first paint", script.Attrs["src"])
 		}
 	}
 }

@@ -208,8 +208,8 @@ func TestPathDrawsEveryModule(t *testing.T) {
 func TestCodesOfThePage(t *testing.T) {
 	w := newWorld()
 	w.publicURL = "https://pay.example"
-	pay := w.page(t).id(t, "pay")
-	codes, choices := pay.named("svg"), pay.named("input")
+	pay := w.page(t).ID(t, "pay")
+	codes, choices := pay.Named("svg"), pay.Named("input")
 	texts := []string{
 		chain.Checksum(merchantAddress),
 		"ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + chain.Checksum(merchantAddress) + "&uint256=4900123",
@@ -220,10 +220,10 @@ func TestCodesOfThePage(t *testing.T) {
 	}
 	for i, text := range texts {
 		want := expect.Must(webpage.NewQRCode(text))
-		if codes[i].named("path")[0].attrs["d"] != want.Path {
+		if codes[i].Named("path")[0].Attrs["d"] != want.Path {
 			t.Errorf("code %d is not of %s", i+1, text)
 		}
-		if _, checked := choices[i].attrs["checked"]; checked != (i == 0) {
+		if _, checked := choices[i].Attrs["checked"]; checked != (i == 0) {
 			t.Errorf("code %d is chosen: %t", i+1, checked)
 		}
 	}

@@ -34,8 +34,8 @@ func TestApprovals(t *testing.T) {
 	const settings = "/dashboard/approvals"
 	ada.submit(ada.get("/dashboard/settings"), settings, url.Values{"people": {"3"}, "refundsAbove": {"100"}}).want(t, http.StatusBadRequest, "at most as many as may approve")
 	set := ada.submit(ada.get("/dashboard/settings"), settings, url.Values{"people": {"2"}, "refundsAbove": {"100.50"}}).want(t, http.StatusOK, "Approvals by several people")
-	for _, form := range set.forms() {
-		if v := form.values(); form.attrs["action"] == settings && (v.Get("people") != "2" || v.Get("refundsAbove") != "100.50" && v.Get("refundsAbove") != "100.500000") {
+	for _, form := range set.Forms() {
+		if v := form.Values(); form.Attrs["action"] == settings && (v.Get("people") != "2" || v.Get("refundsAbove") != "100.50" && v.Get("refundsAbove") != "100.500000") {
 			t.Errorf("the policy is %v", v)
 		}
 	}
@@ -51,7 +51,7 @@ func TestApprovals(t *testing.T) {
 	if err := json.Unmarshal(text, &refused); err != nil || status != http.StatusForbidden || refused.Code != apitypes.CodeApprovalRequired || !strings.HasSuffix(page, refused.ApprovalID) {
 		t.Errorf("the same refund by the interface: %d %s, %v", status, text, err)
 	}
-	if key.get(page).want(t, http.StatusOK); len(key.get(page).actions()) != len(key.get("/dashboard/approvals").actions()) {
+	if key.get(page).want(t, http.StatusOK); len(key.get(page).Actions()) != len(key.get("/dashboard/approvals").Actions()) {
 		t.Error("a session by a key can vote")
 	}
 	key.post(page+"/vote", url.Values{"vote": {"approve"}}).want(t, http.StatusForbidden)
@@ -199,7 +199,7 @@ func TestApprovedActions(t *testing.T) {
 		for _, p := range []*person{ada, bob} {
 			p.votes(asked.path, "approve").want(t, http.StatusOK)
 		}
-		if page := bob.get(asked.path).want(t, http.StatusOK); strings.Contains(page.words(), "Carry it out") {
+		if page := bob.get(asked.path).want(t, http.StatusOK); strings.Contains(page.Words(), "Carry it out") {
 			t.Error("somebody else may receive the key")
 		}
 		bob.post(asked.path+"/use", nil).want(t, http.StatusForbidden)

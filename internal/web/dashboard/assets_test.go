@@ -22,17 +22,17 @@ func TestScripts(t *testing.T) {
 		t.Errorf("the policy is %s", policy)
 	}
 	var loaded, texts int
-	for _, script := range page.named("script") {
-		if script.attrs["type"] == "application/json" {
+	for _, script := range page.Named("script") {
+		if script.Attrs["type"] == "application/json" {
 			texts++
 			var catalogue map[string]string
-			if err := json.Unmarshal([]byte(strings.Join(script.text, "")), &catalogue); err != nil || catalogue["script.copied"] != "Copied" {
+			if err := json.Unmarshal([]byte(strings.Join(script.Text, "")), &catalogue); err != nil || catalogue["script.copied"] != "Copied" {
 				t.Errorf("the texts are %v: %v", catalogue, err)
 			}
 			continue
 		}
 		loaded++
-		file := owner.get(script.attrs["src"])
+		file := owner.get(script.Attrs["src"])
 		if kind := file.header.Get("Content-Type"); file.status != http.StatusOK || !strings.HasPrefix(kind, "text/javascript") {
 			t.Errorf("%s answers %d, %s", file.path, file.status, kind)
 		}

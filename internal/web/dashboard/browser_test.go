@@ -206,7 +206,7 @@ func TestExtraRedeliver(t *testing.T) {
 	made := w.invoice("acme", nil)
 	support := w.person("acme", access.Support).at(t)
 	w.await("delivered event", func() bool {
-		return strings.Contains(support.get("/dashboard/events?delivery=delivered&invoiceId="+made.ID).words(), "invoice.created")
+		return strings.Contains(support.get("/dashboard/events?delivery=delivered&invoiceId="+made.ID).Words(), "invoice.created")
 	})
 	support.open("/dashboard/events?invoiceId=" + made.ID)
 	support.Eval(`void document.querySelector("main a[href^='/dashboard/events/evt_']").click()`, nil)

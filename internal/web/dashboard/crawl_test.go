@@ -90,18 +90,18 @@ func (p *person) crawl(t *testing.T, table *routeTable, from ...string) site {
 		alike[like]++
 		page := p.get(path)
 		s.places = append(s.places, place{pattern, path, page})
-		for _, form := range page.forms() {
-			action := form.attrs["action"]
-			if form.attrs["method"] != "post" {
-				values := form.values()
+		for _, form := range page.Forms() {
+			action := form.Attrs["action"]
+			if form.Attrs["method"] != "post" {
+				values := form.Values()
 				maps.DeleteFunc(values, func(_ string, all []string) bool { return strings.Join(all, "") == "" })
 				waiting = append(waiting, at(path, action+"?"+values.Encode()))
 			}
-			if of := table.of(http.MethodPost, action); form.attrs["method"] == "post" && s.forms[of].action == "" {
-				s.forms[of] = filledForm{action, form.values()}
+			if of := table.of(http.MethodPost, action); form.Attrs["method"] == "post" && s.forms[of].action == "" {
+				s.forms[of] = filledForm{action, form.Values()}
 			}
 		}
-		for _, to := range page.links() {
+		for _, to := range page.Links() {
 			waiting = append(waiting, at(path, to))
 		}
 	}
@@ -394,15 +394,15 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 		return
 	}
 	if named := r.changed(anonymous); r.path != named.path {
-		if got, missing := rival.make(r, ""), rival.make(named, ""); anonymous(got.words()) != missing.words() || got.status != missing.status {
-			t.Errorf("%s: another merchant's person is answered %d %s; with an unknown name %d %s", r.pattern, got.status, got.words(), missing.status, missing.words())
+		if got, missing := rival.make(r, ""), rival.make(named, ""); anonymous(got.Words()) != missing.Words() || got.status != missing.status {
+			t.Errorf("%s: another merchant's person is answered %d %s; with an unknown name %d %s", r.pattern, got.status, got.Words(), missing.status, missing.Words())
 		}
 	}
 	r = r.changed(anonymous)
 	for _, query := range []string{"", "merchantId=cafe"} {
 		got := rival.make(r, query)
 		if strings.Contains(got.body, mark) {
-			t.Errorf("%s?%s: another merchant's person reads %s", r.pattern, query, got.words())
+			t.Errorf("%s?%s: another merchant's person reads %s", r.pattern, query, got.Words())
 		}
 		if r.route.Credential == webpage.OperatorSession && got.status != http.StatusForbidden {
 			t.Errorf("%s: another merchant's person is answered %d", r.pattern, got.status)
@@ -412,7 +412,7 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 		}
 		missing := rival.make(r.changed(unknown), query)
 		if got.status != http.StatusNotFound || unknown(got.body) != unknown(missing.body) || got.status != missing.status {
-			t.Errorf("%s?%s: another merchant's person is answered %d %s; about an unknown object %d %s", r.pattern, query, got.status, got.words(), missing.status, missing.words())
+			t.Errorf("%s?%s: another merchant's person is answered %d %s; about an unknown object %d %s", r.pattern, query, got.status, got.Words(), missing.status, missing.Words())
 		}
 	}
 }
@@ -431,16 +431,16 @@ func (f *filled) wantFilters(t *testing.T, rival *person, all []request) {
 			continue
 		}
 		path, _, _ := strings.Cut(r.path, "?")
-		for _, form := range rival.get(path).forms() {
-			if form.attrs["method"] == "post" {
+		for _, form := range rival.get(path).Forms() {
+			if form.Attrs["method"] == "post" {
 				continue
 			}
-			for name := range form.values() {
+			for name := range form.Values() {
 				for _, id := range ids {
 					n++
-					got, missing := rival.get(form.attrs["action"]+"?"+name+"="+id), rival.get(form.attrs["action"]+"?"+name+"="+unknown(id))
-					if strings.Contains(got.body, mark) || got.status != missing.status || unknown(got.words()) != unknown(missing.words()) {
-						t.Errorf("%s with %s=%s: another merchant's person reads %d %s; for an unknown id %d %s", path, name, id, got.status, got.words(), missing.status, missing.words())
+					got, missing := rival.get(form.Attrs["action"]+"?"+name+"="+id), rival.get(form.Attrs["action"]+"?"+name+"="+unknown(id))
+					if strings.Contains(got.body, mark) || got.status != missing.status || unknown(got.Words()) != unknown(missing.Words()) {
+						t.Errorf("%s with %s=%s: another merchant's person reads %d %s; for an unknown id %d %s", path, name, id, got.status, got.Words(), missing.status, missing.Words())
 					}
 				}
 			}

@@ -27,12 +27,12 @@ func TestKeys(t *testing.T) {
 	form := owner.get("/dashboard/keys/new?for=program")
 	owner.submit(form, "/dashboard/keys", url.Values{"name": {"once"}}).want(t, 200, "qk_test_")
 	owner.submit(form, "/dashboard/keys", url.Values{"name": {"once"}}).want(t, 409, "This form was sent before")
-	link := made.links()[slices.IndexFunc(made.links(), func(a string) bool { return strings.Contains(a, "link=ql_") })]
+	link := made.Links()[slices.IndexFunc(made.Links(), func(a string) bool { return strings.Contains(a, "link=ql_") })]
 	nadia := w.guest()
 	nadia.submit(nadia.get(strings.TrimPrefix(link, w.url)), "/dashboard/sign-in", nil).want(t, 200)
 	nadia.get("/dashboard/events").want(t, 200)
 	nadia.get("/dashboard/keys").want(t, 403, "Your key does not allow this")
-	if slices.ContainsFunc(nadia.get("/dashboard/events").links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/keys") }) {
+	if slices.ContainsFunc(nadia.get("/dashboard/events").Links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/keys") }) {
 		t.Error("a support person has a link to the keys")
 	}
 
@@ -41,18 +41,18 @@ func TestKeys(t *testing.T) {
 		t.Error("a program has a link that signs in")
 	}
 	var page string
-	for _, a := range owner.get("/dashboard/keys").named("a") {
-		if a.words() == "shop" {
-			page = a.attrs["href"]
+	for _, a := range owner.get("/dashboard/keys").Named("a") {
+		if a.Words() == "shop" {
+			page = a.Attrs["href"]
 		}
 	}
 	owner.submit(owner.get(page).want(t, 200, "invoices:read"), page+"/rotate", url.Values{"overlap": {"3600"}}).want(t, 200, "qk_test_", "before the old key ends")
 	shown := owner.get(page).want(t, 200, "being replaced")
-	if slices.Contains(shown.actions(), page+"/rotate") {
+	if slices.Contains(shown.Actions(), page+"/rotate") {
 		t.Error("a key that was replaced can be replaced again")
 	}
 	owner.submit(shown, page+"/revoke", nil).want(t, 200, "Revoked")
-	if again := owner.get(page).want(t, 200, "Revoked"); slices.Contains(again.actions(), page+"/revoke") {
+	if again := owner.get(page).want(t, 200, "Revoked"); slices.Contains(again.Actions(), page+"/revoke") {
 		t.Error("a key that was revoked can be revoked again")
 	}
 	owner.submit(owner.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {""}}).want(t, 400, "Name must")
@@ -136,19 +136,19 @@ func TestEvents(t *testing.T) {
 	w.receiver.status <- http.StatusGone
 	created := w.invoice("acme", member{"reference": "<script>alert(1)</script>"}).Invoice.ID
 	w.await("a failed attempt", func() bool {
-		return strings.Contains(owner.get("/dashboard/events?invoiceId="+created+"&type=invoice.created").words(), "invoice.created")
+		return strings.Contains(owner.get("/dashboard/events?invoiceId="+created+"&type=invoice.created").Words(), "invoice.created")
 	})
 	list := support.get("/dashboard/events?type=invoice.created&invoiceId="+created).want(t, 200, "invoice.created")
 	support.get("/dashboard/events?type=invoice.paid").want(t, 200, "Nothing was found")
 	support.get("/dashboard/events?type=nonsense").want(t, 400, "Type ")
-	page := list.links()[slices.IndexFunc(list.links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/events/evt_") })]
-	w.await("an attempt", func() bool { return strings.Contains(support.get(page).words(), "410") })
+	page := list.Links()[slices.IndexFunc(list.Links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/events/evt_") })]
+	w.await("an attempt", func() bool { return strings.Contains(support.get(page).Words(), "410") })
 	support.get(page).want(t, 200, "invoice.created", "410", "curl 'http", "X-Service-Event: invoice.created", "X-Service-Delivery: dlv_")
 	if got := support.get(page + "/json"); !strings.Contains(got.body, `"attempts"`) || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("the JSON is %s", got.body)
 	}
 	w.person("globex", access.Admin).get(page).want(t, 404)
-	if slices.Contains(reader.get(page).actions(), page+"/redeliver") {
+	if slices.Contains(reader.get(page).Actions(), page+"/redeliver") {
 		t.Error("who may only read has a button that sends again")
 	}
 	reader.post(page+"/redeliver", nil).want(t, 403)
@@ -165,11 +165,11 @@ func TestWebhook(t *testing.T) {
 	endpoint := w.receiver.URL
 	secretOf := func(a answer) string {
 		t.Helper()
-		shown := a.classed("secret")
-		if len(shown) != 1 || !strings.HasPrefix(shown[0].words(), "whsec_") {
-			t.Fatalf("the page shows no secret:\n%s", a.words())
+		shown := a.Classed("secret")
+		if len(shown) != 1 || !strings.HasPrefix(shown[0].Words(), "whsec_") {
+			t.Fatalf("the page shows no secret:\n%s", a.Words())
 		}
-		return shown[0].words()
+		return shown[0].Words()
 	}
 	owner.post("/dashboard/webhook", url.Values{"url": {endpoint}, "headers": {"X-Api-Key: open-sesame\r\n\r\nX-Tenant:cafe\r\n"}}).want(t, 200, endpoint, "X-Api-Key, X-Tenant")
 	if page := owner.post("/dashboard/webhook", url.Values{"url": {endpoint}, "headers": {"X-Api-Key:"}}).want(t, 200, "X-Api-Key"); strings.Contains(page.body, "sesame") || strings.Contains(page.body, "X-Tenant") {
@@ -186,7 +186,7 @@ func TestWebhook(t *testing.T) {
 	}
 	owner.post("/dashboard/webhook/ping", nil).want(t, 200, "The endpoint took it", "200")
 	support := w.person("acme", access.Support)
-	if actions := support.get("/dashboard/webhook").want(t, 200, endpoint).actions(); slices.Contains(actions, "/dashboard/webhook") {
+	if actions := support.get("/dashboard/webhook").want(t, 200, endpoint).Actions(); slices.Contains(actions, "/dashboard/webhook") {
 		t.Error("support can change the endpoint")
 	}
 	support.post("/dashboard/webhook/secret", nil).want(t, 403)
@@ -227,18 +227,18 @@ func TestRequests(t *testing.T) {
 		t.Fatalf("limit=0 is answered %d %s", status, text)
 	}
 	w.await("the requests", func() bool {
-		return strings.Contains(owner.get("/dashboard/requests").words(), "limit must be an integer")
+		return strings.Contains(owner.get("/dashboard/requests").Words(), "limit must be an integer")
 	})
 	list := support.get("/dashboard/requests").want(t, 200, "GET /api/payments", "400", "limit must be an integer", "invalid_field", "req_", "127.0.0.1")
 	if strings.Contains(list.body, "limit=0") || strings.Contains(list.body, owner.key) {
-		t.Errorf("the page shows a query or a key:\n%s", list.words())
+		t.Errorf("the page shows a query or a key:\n%s", list.Words())
 	}
-	if slices.ContainsFunc(list.links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/keys/") }) {
+	if slices.ContainsFunc(list.Links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/keys/") }) {
 		t.Error("a support person has a link to a key")
 	}
 	failed := owner.submit(owner.get("/dashboard/requests"), "/dashboard/requests", url.Values{"status": {"failed"}, "keyId": {owner.id}}).want(t, 200, "limit must be an integer")
-	if strings.Count(failed.words(), "GET /api/payments") != 1 {
-		t.Errorf("the refused requests are\n%s", failed.words())
+	if strings.Count(failed.Words(), "GET /api/payments") != 1 {
+		t.Errorf("the refused requests are\n%s", failed.Words())
 	}
 	owner.get("/dashboard/keys/"+owner.id).want(t, 200, "GET /api/payments", "All Sign-in link")
 	stranger.get("/dashboard/requests").want(t, 200, "Nothing was found")
@@ -246,7 +246,7 @@ func TestRequests(t *testing.T) {
 	stranger.get("/dashboard/requests?merchantId=acme").want(t, 200, "Nothing was found")
 	support.get("/dashboard/requests?status=teapot").want(t, 400, "Status ")
 	w.await("the create without an Idempotency-Key", func() bool {
-		return strings.Contains(w.operator.get("/dashboard/requests").words(), "No Idempotency-Key")
+		return strings.Contains(w.operator.get("/dashboard/requests").Words(), "No Idempotency-Key")
 	})
 	w.operator.get("/dashboard/requests").want(t, 200, "POST /api/invoices", "Some requests created something without the header")
 }

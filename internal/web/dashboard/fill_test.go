@@ -174,7 +174,7 @@ func (f *filled) deliveries() {
 	f.receiver.say(http.StatusServiceUnavailable, f.text("endpoint's answer"))
 	made := f.bill("2500000", nil)
 	f.await("failed delivery", func() bool {
-		return strings.Contains(f.owner.get("/dashboard/invoices/"+made.ID).words(), "503")
+		return strings.Contains(f.owner.get("/dashboard/invoices/"+made.ID).Words(), "503")
 	})
 	f.receiver.say(http.StatusOK, "")
 	f.owner.api("POST", "/api/merchants/cafe/webhook/secret", nil, nil)

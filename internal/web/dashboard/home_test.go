@@ -32,7 +32,7 @@ func TestHome(t *testing.T) {
 	w.paid(member{})
 	w.invoice("acme", member{})
 	w.invoice("globex", member{})
-	if page := w.person("acme", access.Read).get("/dashboard"); strings.Contains(page.words(), "Needs a decision") {
+	if page := w.person("acme", access.Read).get("/dashboard"); strings.Contains(page.Words(), "Needs a decision") {
 		t.Error("something needs a decision before anything happened")
 	}
 	w.payment("4700000")
@@ -101,8 +101,8 @@ func TestLanguageOfSession(t *testing.T) {
 	w.paid(member{})
 	page := p.get("/dashboard/invoices").want(t, http.StatusOK, "Paid")
 	p.submit(page, "/dashboard/language", url.Values{"language": {"de"}}).want(t, http.StatusOK, "Rechnungen", "Bezahlt")
-	if page := p.get("/dashboard").want(t, http.StatusOK, "Heute eingegangen"); page.named("html")[0].attrs["lang"] != "de" {
-		t.Errorf("the page is in %q", page.named("html")[0].attrs["lang"])
+	if page := p.get("/dashboard").want(t, http.StatusOK, "Heute eingegangen"); page.Named("html")[0].Attrs["lang"] != "de" {
+		t.Errorf("the page is in %q", page.Named("html")[0].Attrs["lang"])
 	}
 }
 
@@ -136,7 +136,7 @@ func TestScenarios(t *testing.T) {
 	p := player{make(chan struct{}), make(chan struct{})}
 	w := newWorld(t, func(c *server.Config) { c.Player = p })
 	op := w.operator
-	if !slices.Contains(op.get("/dashboard/invoices").links(), path) {
+	if !slices.Contains(op.get("/dashboard/invoices").Links(), path) {
 		t.Error("there is no link to the scenarios")
 	}
 	page := op.get(path).want(t, 200, "reorg", "a payment <b> is dropped")
@@ -151,7 +151,7 @@ func TestScenarios(t *testing.T) {
 	owner := w.person("acme", access.Admin)
 	owner.get(path).want(t, 403)
 	owner.post(path, url.Values{"scenario": {"broken"}}).want(t, 403)
-	if slices.Contains(owner.get("/dashboard/invoices").links(), path) {
+	if slices.Contains(owner.get("/dashboard/invoices").Links(), path) {
 		t.Error("an owner has a link to the scenarios")
 	}
 }
@@ -177,7 +177,7 @@ func TestOperatorAlone(t *testing.T) {
 		w.operator.get(path).want(t, 200)
 		auditor.get(path).want(t, 200)
 	}
-	if slices.ContainsFunc(owner.get("/dashboard/invoices").links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/operator") }) {
+	if slices.ContainsFunc(owner.get("/dashboard/invoices").Links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/operator") }) {
 		t.Error("an owner has a link to the operator's view")
 	}
 	for _, path := range []string{"/dashboard/operator/audit/verify", "/dashboard/operator/chains/house/rescan", "/dashboard/operator/chains/house/resume"} {
@@ -188,12 +188,12 @@ func TestOperatorAlone(t *testing.T) {
 			t.Errorf("GET %s answers an owner %d %s", path, status, text)
 		}
 	}
-	if slices.Contains(auditor.get("/dashboard/operator/setup").actions(), "/dashboard/operator/setup") {
+	if slices.Contains(auditor.get("/dashboard/operator/setup").Actions(), "/dashboard/operator/setup") {
 		t.Error("who may only read has a form that creates a merchant")
 	}
 	w.person("", access.NewScopes(access.EventsRead)).get("/dashboard/operator/setup").want(t, 200, "First invoice")
 	auditor.post("/dashboard/operator/chains/house/rescan", url.Values{"from": {"0"}, "confirm": {house}}).want(t, 403)
-	if slices.Contains(auditor.get("/dashboard/operator/chains/house").actions(), "/dashboard/operator/chains/house/rescan") {
+	if slices.Contains(auditor.get("/dashboard/operator/chains/house").Actions(), "/dashboard/operator/chains/house/rescan") {
 		t.Error("who may only read has a button that reads the chain again")
 	}
 }
@@ -220,7 +220,7 @@ func TestOperatedChain(t *testing.T) {
 	w := newWorld(t)
 	op, path := w.operator, "/dashboard/operator/chains/"+house
 	page := op.get(path).want(t, 200, "Read up to", "Nodes", "127.0.0.1")
-	if slices.Contains(page.actions(), path+"/resume") {
+	if slices.Contains(page.Actions(), path+"/resume") {
 		t.Error("a chain that is not halted can be resumed")
 	}
 	op.submit(page, path+"/rescan", url.Values{"from": {"1"}, "confirm": {"mainnet"}}).want(t, 400, "Type house to confirm")
@@ -232,13 +232,13 @@ func TestOperatedChain(t *testing.T) {
 	service := ledger.New(ledger.Config{Store: w.store, Now: w.now})
 	expect.OK(t, service.Halt(context.WithoutCancel(t.Context()), house, "block 3 was replaced"))
 	w.chain.MineAt(w.chain.Head().Time + 1) // the indexer reads on, and finds the halt
-	w.await("the halt", func() bool { return strings.Contains(op.get(path).words(), "block 3 was replaced") })
+	w.await("the halt", func() bool { return strings.Contains(op.get(path).Words(), "block 3 was replaced") })
 	halted := op.get(path).want(t, 200, "Halted")
 	w.forgetConfirmations()
 	op.submit(halted, path+"/resume", url.Values{"confirm": {house}}).want(t, 200, "Is it still you?")
 	op.submit(op.get("/dashboard/confirm"), "/dashboard/confirm", url.Values{"key": {op.key}}).want(t, 200)
 	op.submit(halted, path+"/resume", url.Values{"confirm": {house}}).want(t, 200)
-	w.await("the chain to go on", func() bool { return !strings.Contains(op.get(path).words(), "block 3 was replaced") })
+	w.await("the chain to go on", func() bool { return !strings.Contains(op.get(path).Words(), "block 3 was replaced") })
 	op.get("/dashboard/operator/audit?action=chain.resume").want(t, 200, "block 3 was replaced")
 }
 
@@ -258,7 +258,7 @@ func TestWhatNodesCannotDo(t *testing.T) {
 		w.chain.Mine(chaintest.Tx{})
 	}
 	w.await("what the node cannot do", func() bool {
-		page = w.operator.get("/dashboard/operator/chains/" + house).words()
+		page = w.operator.get("/dashboard/operator/chains/" + house).Words()
 		return strings.Contains(page, "blockReceipts: refused, not asked for since")
 	})
 	if !strings.Contains(page, "Calls a day") {
@@ -331,12 +331,12 @@ func TestInboxDismiss(t *testing.T) {
 	second.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Dismissed · maria", "Undo")
 	support := w.person("acme", access.Support)
 	decisions := support.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed")
-	if acts := decisions.actions(); strings.Contains(strings.Join(acts, " "), "undo") {
+	if acts := decisions.Actions(); strings.Contains(strings.Join(acts, " "), "undo") {
 		t.Errorf("support may %v", acts)
 	}
 	decisions = second.get("/dashboard/inbox/decisions")
 	undo := ""
-	for _, act := range decisions.actions() {
+	for _, act := range decisions.Actions() {
 		if strings.HasSuffix(act, "/undo") {
 			undo = act
 		}
@@ -494,7 +494,7 @@ func TestInboxInNavigation(t *testing.T) {
 	w.operator.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusOK, "Inbox 2 Approvals Payments")
 	globex.get("/dashboard/invoices").want(t, http.StatusOK, "Inbox Approvals Payments")
 	blind := w.person("acme", access.NewScopes(access.InvoicesRead))
-	if words := blind.get("/dashboard/invoices").want(t, http.StatusOK).words(); strings.Contains(words, "Inbox") {
+	if words := blind.get("/dashboard/invoices").want(t, http.StatusOK).Words(); strings.Contains(words, "Inbox") {
 		t.Errorf("a person who may not see payments sees\n%s", words)
 	}
 }

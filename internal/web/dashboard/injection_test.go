@@ -55,7 +55,7 @@ func TestStoredTexts(t *testing.T) {
 	} {
 		for _, at := range p.crawl(t, table, "/dashboard", "/dashboard?merchantId=cafe").places {
 			for field := range planted {
-				shown[field] = shown[field] || strings.Contains(at.page.words(), "</script>"+field)
+				shown[field] = shown[field] || strings.Contains(at.page.Words(), "</script>"+field)
 			}
 			at.page.wantTexts(t, name)
 		}
@@ -132,24 +132,24 @@ func (f *filled) wantEchoes(t *testing.T, table *routeTable) {
 	owner := f.person("cafe", access.Admin)
 	n := 0
 	for _, at := range owner.crawl(t, table, "/dashboard").places {
-		for _, form := range at.page.forms() {
-			values, isTyped := form.values(), false
-			for _, field := range form.all(func(e *element) bool { return e.name == "input" || e.name == "textarea" || e.name == "select" }) {
-				if kind := field.attrs["type"]; field.attrs["name"] != "" && kind != "checkbox" && kind != "radio" {
-					values.Set(field.attrs["name"], attack)
+		for _, form := range at.page.Forms() {
+			values, isTyped := form.Values(), false
+			for _, field := range form.All(func(e *element) bool { return e.Name == "input" || e.Name == "textarea" || e.Name == "select" }) {
+				if kind := field.Attrs["type"]; field.Attrs["name"] != "" && kind != "checkbox" && kind != "radio" {
+					values.Set(field.Attrs["name"], attack)
 					isTyped = isTyped || kind != "hidden"
 				}
 			}
-			if !isTyped || strings.HasSuffix(form.attrs["action"], "/language") {
+			if !isTyped || strings.HasSuffix(form.Attrs["action"], "/language") {
 				continue
 			}
 			n++
-			if form.attrs["method"] == "post" {
-				owner.post(form.attrs["action"], values).wantTexts(t, "echo of a form")
+			if form.Attrs["method"] == "post" {
+				owner.post(form.Attrs["action"], values).wantTexts(t, "echo of a form")
 				continue
 			}
 			for name := range values {
-				owner.get(form.attrs["action"]+"?"+url.Values{name: {attack}}.Encode()).wantTexts(t, "echo of a filter")
+				owner.get(form.Attrs["action"]+"?"+url.Values{name: {attack}}.Encode()).wantTexts(t, "echo of a filter")
 			}
 		}
 	}

@@ -28,8 +28,8 @@ func TestInvoices(t *testing.T) {
 	paid := w.paid(member{"reference": "basket <b>7"})
 	w.invoice("globex", member{"reference": "of globex"})
 	list := w.person("acme", access.Read).get("/dashboard/invoices").want(t, http.StatusOK, "4.90 USDC", "Paid", "basket <b>7")
-	if !slices.Contains(list.links(), "/dashboard/invoices/"+paid.ID) || strings.Contains(list.body, "of globex") {
-		t.Errorf("the list is\n%s", list.words())
+	if !slices.Contains(list.Links(), "/dashboard/invoices/"+paid.ID) || strings.Contains(list.body, "of globex") {
+		t.Errorf("the list is\n%s", list.Words())
 	}
 	w.operator.get("/dashboard/invoices").want(t, http.StatusOK, "basket", "of globex")
 	open := w.invoice("acme", member{"reference": "tea", "amount": "5000000"})
@@ -78,12 +78,12 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q leads to %s, want %s", text, got.path, want)
 		}
 	}
-	if rows := maria.get("/dashboard/search?q=twin").want(t, http.StatusOK).named("tbody")[0].named("tr"); len(rows) != 2 {
+	if rows := maria.get("/dashboard/search?q=twin").want(t, http.StatusOK).Named("tbody")[0].Named("tr"); len(rows) != 2 {
 		t.Errorf("%d invoices have the reference, want 2", len(rows))
 	}
 	maria.get("/dashboard/search?q=nothing").want(t, http.StatusOK, "Nothing was found")
 	maria.get("/dashboard/search?q=0x1234567").want(t, http.StatusOK, "Nothing was found. Enter at least 10 characters")
-	if page := maria.get("/dashboard/search?q=0x12345678").want(t, http.StatusOK, "Nothing was found"); strings.Contains(page.words(), "at least 10") {
+	if page := maria.get("/dashboard/search?q=0x12345678").want(t, http.StatusOK, "Nothing was found"); strings.Contains(page.Words(), "at least 10") {
 		t.Error("a search for 10 characters asks for more")
 	}
 	maria.get("/dashboard/search").want(t, http.StatusOK)
@@ -106,15 +106,15 @@ func TestInvoicePage(t *testing.T) {
 		t.Errorf("a report of the page is answered %d: %s", got.status, got.body)
 	}
 	w.await("delivery of invoice.paid", func() bool {
-		return strings.Contains(maria.get("/dashboard/invoices/"+paid.ID).words(), "Delivery attempt 1 200")
+		return strings.Contains(maria.get("/dashboard/invoices/"+paid.ID).Words(), "Delivery attempt 1 200")
 	})
 	page := maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK,
 		"4.90 USDC Paid", "basket 7", "Flat <i>white", "3.40 USDC", "<b>9", "c-1 · ann@example.com", paid.MerchantAddress,
 		"Created 4.90 USDC", "Confirmation 1 of 2", "Confirmation 2 of 2", "Payment seen", "Payment confirmed", "Paid in full", "Event invoice.paid", "Delivery attempt 1 503", w.url+"/checkout/"+paid.ID)
-	if !strings.Contains(page.body, sent) || !strings.Contains(page.words(), "Sent by the payer’s wallet") {
-		t.Errorf("the page lacks what the wallet sent: %s", page.words())
+	if !strings.Contains(page.body, sent) || !strings.Contains(page.Words(), "Sent by the payer’s wallet") {
+		t.Errorf("the page lacks what the wallet sent: %s", page.Words())
 	}
-	if got := page.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "/dashboard/invoices") }) {
+	if got := page.Actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "/dashboard/invoices") }) {
 		t.Errorf("somebody who only reads is offered %q", got)
 	}
 	if got := maria.get("/dashboard/invoices/" + paid.ID + "/json"); !strings.Contains(got.body, "\"reference\": \"basket 7\"") || got.header.Get("Content-Type") != "application/json" {
@@ -134,11 +134,11 @@ func TestInvoiceActs(t *testing.T) {
 	draft := "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID
 	page := maria.get(draft).want(t, http.StatusOK, "Draft", "Drafts can be changed, but not paid.")
 	page = maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "4.90 USDC Open", "Finalized", "The invoice can no longer be paid")
-	expect.Len(t, page.classed("qr"), 1, "an open invoice has … QR codes:")
+	expect.Len(t, page.Classed("qr"), 1, "an open invoice has … QR codes:")
 	stale := maria.get(draft)
 	page = maria.submit(page, draft+"/void", nil).want(t, http.StatusOK, "4.90 USDC Void", "Voided")
-	if len(page.actions()) != 2 { // language and sign-out
-		t.Errorf("a void invoice offers %q", page.actions())
+	if len(page.Actions()) != 2 { // language and sign-out
+		t.Errorf("a void invoice offers %q", page.Actions())
 	}
 	maria.submit(stale, draft+"/void", nil).want(t, http.StatusOK, "Void")
 	maria.post(draft+"/finalize", nil).want(t, http.StatusConflict, "This invoice is final")
@@ -165,13 +165,13 @@ func TestOpenedPage(t *testing.T) {
 	maria := w.person("acme", access.Read)
 	made := w.invoice("acme", member{})
 	page := "/dashboard/invoices/" + made.ID
-	if words := maria.get(page).words(); strings.Contains(words, "Page first opened") {
+	if words := maria.get(page).Words(); strings.Contains(words, "Page first opened") {
 		t.Error("the page was opened before anybody did")
 	}
 	for range 2 {
 		w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK)
 	}
-	w.await("opening", func() bool { return strings.Contains(maria.get(page).words(), "Page first opened") })
+	w.await("opening", func() bool { return strings.Contains(maria.get(page).Words(), "Page first opened") })
 }
 
 // letterbox takes mails, except for nobody. It keeps the last id by recipient.
@@ -210,20 +210,20 @@ func TestSendInvoice(t *testing.T) {
 	}
 	page = owner.submit(page, "/dashboard/settings", url.Values{"before": {"2, 1"}, "after": {"3"}}).want(t, http.StatusOK)
 	if !strings.Contains(page.body, `value="2, 1"`) || !strings.Contains(page.body, `value="3"`) {
-		t.Errorf("the settings are %s", page.words())
+		t.Errorf("the settings are %s", page.Words())
 	}
 	path := "/dashboard/invoices/" + w.invoice("initech", member{"customer": member{"email": "maria@example.com"}, "expiresAt": w.now().Add(9 * time.Hour).Unix()}).ID
 	page = owner.get(path).want(t, http.StatusOK, "Replies go to your contact address")
 	owner.submit(page, path+"/send", url.Values{"after": {"x"}}).want(t, http.StatusBadRequest, "up to 5 whole numbers")
 	owner.submit(page, path+"/send", url.Values{"email": {"maria"}}).want(t, http.StatusConflict, "Email must be an e-mail address")
 	owner.submit(page, path+"/send", url.Values{"language": {"de"}, "before": {""}}).want(t, http.StatusOK, "maria@example.com", "Reminder", "waiting")
-	w.await("mail", func() bool { return strings.Contains(owner.get(path).words(), "Invoice sent by e-mail") })
+	w.await("mail", func() bool { return strings.Contains(owner.get(path).Words(), "Invoice sent by e-mail") })
 	page = owner.submit(owner.get(path).want(t, http.StatusOK, "taken by the mail server"), path+"/reminders/drop", nil).want(t, http.StatusOK)
-	if strings.Contains(page.words(), "waiting") {
-		t.Errorf("a reminder is left: %s", page.words())
+	if strings.Contains(page.Words(), "waiting") {
+		t.Errorf("a reminder is left: %s", page.Words())
 	}
 	owner.submit(page, path+"/send", url.Values{"email": {"nobody@example.com"}}).want(t, http.StatusOK, "nobody@example.com")
-	w.await("refusal", func() bool { return strings.Contains(owner.get(path).words(), "550 no <b>such</b> user") })
+	w.await("refusal", func() bool { return strings.Contains(owner.get(path).Words(), "550 no <b>such</b> user") })
 	owner.get(path).want(t, http.StatusOK, "not delivered", "Mail not delivered")
 	owner.submit(page, path+"/send", url.Values{"email": {"gone@example.com"}}).want(t, http.StatusOK)
 	w.bounce("gone@example.com")
@@ -257,7 +257,7 @@ func TestCreateInvoice(t *testing.T) {
 		"customer.id": {"c-1"}, "customer.email": {"ann@example.com"}, "merchantAddress": {acmePays.String()}, "more": {"1"},
 	}
 	form = maria.submit(form, path, typed).want(t, http.StatusOK)
-	if rows := form.named("fieldset")[0].classed("row"); len(rows) != 6 || rows[0].children[0].attrs["value"] != "Flat <white>" {
+	if rows := form.Named("fieldset")[0].Classed("row"); len(rows) != 6 || rows[0].Children[0].Attrs["value"] != "Flat <white>" {
 		t.Fatalf("%d rows after more were asked for, want 6", len(rows))
 	}
 	first := maria.submit(form, path, nil).want(t, http.StatusOK, "4.90 USDC Open", "basket 7", "Breakfast", "Flat <white>", "1.50 USDC", "c-1 · ann@example.com")
@@ -308,14 +308,14 @@ func TestRefusedInvoice(t *testing.T) {
 			typed.Set("amount", "1.5")
 		}
 		page := maria.submit(form, path, typed)
-		if page.status != http.StatusBadRequest || !strings.Contains(page.words(), c.want) || len(page.classed("problem")) != 1 {
-			t.Errorf("%s: %d with %d problems, want %q\n%s", name, page.status, len(page.classed("problem")), c.want, page.words())
+		if page.status != http.StatusBadRequest || !strings.Contains(page.Words(), c.want) || len(page.Classed("problem")) != 1 {
+			t.Errorf("%s: %d with %d problems, want %q\n%s", name, page.status, len(page.Classed("problem")), c.want, page.Words())
 			continue
 		}
-		if path := fieldPath.FindString(page.words()); path != "" {
-			t.Errorf("%s: the page shows the path %s\n%s", name, path, page.words())
+		if path := fieldPath.FindString(page.Words()); path != "" {
+			t.Errorf("%s: the page shows the path %s\n%s", name, path, page.Words())
 		}
-		sent := page.forms()[len(page.forms())-1].values()
+		sent := page.Forms()[len(page.Forms())-1].Values()
 		for field, values := range typed {
 			if field != "token" && sent.Get(field) != values[0] {
 				t.Errorf("%s: %s is %q afterwards, want %q", name, field, sent.Get(field), values[0])
@@ -338,8 +338,8 @@ func TestDraft(t *testing.T) {
 	draft, _, _ := strings.Cut(page.path, "?")
 	edit := maria.get(draft+"/edit").want(t, http.StatusOK)
 	page = maria.submit(edit, draft+"/edit", url.Values{"amount": {"6"}, "reference": {""}, "customer.id": {""}, "itemLabel": {"Tea"}, "itemAmount": {"6"}}).want(t, http.StatusOK, "6.00 USDC Draft", "Tea")
-	if strings.Contains(page.words(), "first") || strings.Contains(page.words(), "c-1") {
-		t.Errorf("the draft kept what was removed:\n%s", page.words())
+	if strings.Contains(page.Words(), "first") || strings.Contains(page.Words(), "c-1") {
+		t.Errorf("the draft kept what was removed:\n%s", page.Words())
 	}
 	maria.submit(maria.get(draft+"/edit"), draft+"/edit", url.Values{"amount": {"7"}}).want(t, http.StatusBadRequest, "Line items ")
 	w.person("globex", access.Admin).get(draft+"/edit").want(t, http.StatusNotFound)
@@ -395,7 +395,7 @@ func TestMetadataForm(t *testing.T) {
 	}
 	edit := "/dashboard/invoices/" + draft.ID + "/edit"
 	form = maria.get(edit)
-	changes := form.forms()[len(form.forms())-1].values()
+	changes := form.Forms()[len(form.Forms())-1].Values()
 	keys := changes["metadataKey"]
 	keys[slices.Index(keys, "cart")] = "basket"
 	maria.submit(form, edit, url.Values{"metadataKey": keys, "cancelUrl": {""}}).want(t, http.StatusOK, "basket 88")

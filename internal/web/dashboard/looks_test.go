@@ -95,8 +95,8 @@ func (p *person) scenes(t *testing.T, table *routeTable) (chosen []place) {
 func nameOf(role string, at place) string {
 	_, path, _ := strings.Cut(at.pattern, " /dashboard")
 	name := strings.NewReplacer("/", " ", "{", "", "}", "").Replace(path)
-	if badges := at.page.classed("badge"); strings.HasSuffix(at.pattern, "{id}") && len(badges) > 0 {
-		name += " " + badges[0].words()
+	if badges := at.page.Classed("badge"); strings.HasSuffix(at.pattern, "{id}") && len(badges) > 0 {
+		name += " " + badges[0].Words()
 	}
 	return strings.ToLower(strings.Join(strings.Fields(role+" "+cmp.Or(name, "home")+" "+parameters(at.path)), "-"))
 }

@@ -67,7 +67,7 @@ func TestAttribute(t *testing.T) {
 	support, finance := w.person("acme", access.Support), w.person("acme", access.Finance)
 	path := "/dashboard/payments/" + short.ID
 	seen := support.get(path).want(t, http.StatusOK, "0.20 USDC too little.")
-	if actions := strings.Join(seen.actions(), " "); strings.Contains(actions, "/attribute") || strings.Contains(actions, "/refund") {
+	if actions := strings.Join(seen.Actions(), " "); strings.Contains(actions, "/attribute") || strings.Contains(actions, "/refund") {
 		t.Errorf("support may %s", actions)
 	}
 	finance.get(path).want(t, http.StatusOK, "The invoice stays open for the rest.")
@@ -77,8 +77,8 @@ func TestAttribute(t *testing.T) {
 	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "The invoice stays open for the rest. You can undo it for a minute.")
 	decide := url.Values{"decision": {"attributed"}, "reason": {"a <b>call</b>"}}
 	done := finance.submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusOK, "Attribution inv_", "· maria", "a <b>call</b>", "Takes effect in", "Undo")
-	if done.path != path || strings.Contains(strings.Join(done.actions(), " "), "/attribute") || strings.Contains(done.body, `/refund"`) {
-		t.Errorf("the attribution leads to %s, with %v", done.path, done.actions())
+	if done.path != path || strings.Contains(strings.Join(done.Actions(), " "), "/attribute") || strings.Contains(done.body, `/refund"`) {
+		t.Errorf("the attribution leads to %s, with %v", done.path, done.Actions())
 	}
 	w.person("acme", access.Admin).submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusConflict, "maria has attributed this")
 	undo := "/dashboard/inbox/decisions/" + w.decided(short.ID) + "/undo"
@@ -127,7 +127,7 @@ func TestRefunds(t *testing.T) {
 	if file := support.get("/dashboard/refunds.csv?status=pending"); !strings.Contains(file.body, "1.50") {
 		t.Errorf("the export is %s", file.body)
 	}
-	if actions := support.get(first.path).actions(); strings.Contains(strings.Join(actions, " "), "/cancel") {
+	if actions := support.get(first.path).Actions(); strings.Contains(strings.Join(actions, " "), "/cancel") {
 		t.Errorf("support may %v", actions)
 	}
 	support.post(first.path+"/cancel", nil).want(t, http.StatusForbidden)
@@ -159,15 +159,15 @@ func TestSavedFilters(t *testing.T) {
 	kept := maria.submit(page, "/dashboard/filters/save", url.Values{"name": {" Mine <b> "}}).want(t, http.StatusOK, "Remove “Mine <b>”")
 	expect.Equal(t, kept.path, "/dashboard/invoices?reference=a%26b&status=open", "the filter leads to")
 	page = maria.get("/dashboard/invoices").want(t, http.StatusOK, "Mine <b>")
-	if links := strings.Join(page.links(), " "); !strings.Contains(links, kept.path) {
+	if links := strings.Join(page.Links(), " "); !strings.Contains(links, kept.path) {
 		t.Errorf("the list has the links %s", links)
 	}
-	if words := maria.get("/dashboard/payments").words() + other.get("/dashboard/invoices").words(); strings.Contains(words, "Mine") {
+	if words := maria.get("/dashboard/payments").Words() + other.get("/dashboard/invoices").Words(); strings.Contains(words, "Mine") {
 		t.Error("another list or person has the filter")
 	}
 	other.post("/dashboard/filters/remove", url.Values{"list": {"/dashboard/invoices"}, "name": {"Mine <b>"}})
 	kept = maria.get(kept.path).want(t, http.StatusOK, "Remove “Mine <b>”")
-	if page := maria.submit(kept, "/dashboard/filters/remove", nil).want(t, http.StatusOK); strings.Contains(page.words(), "Mine") {
+	if page := maria.submit(kept, "/dashboard/filters/remove", nil).want(t, http.StatusOK); strings.Contains(page.Words(), "Mine") {
 		t.Error("the filter was not removed")
 	}
 	operator := w.operator.get("/dashboard/payments?merchantId=acme&show=counted")
@@ -223,7 +223,7 @@ func TestStatement(t *testing.T) {
 	if !strings.Contains(page.body, `title="10.900001"`) {
 		t.Error("the exact sum is no title")
 	}
-	if strings.Contains(page.words(), "Month after") {
+	if strings.Contains(page.Words(), "Month after") {
 		t.Error("the present month leads to a later one")
 	}
 	var answer apitypes.StatementResponse
@@ -270,7 +270,7 @@ func TestStatementFees(t *testing.T) {
 	w := newWorld(t)
 	maria := w.person("acme", access.Finance)
 	page := maria.get("/dashboard/statement").want(t, http.StatusOK)
-	if strings.Contains(page.words(), "Network fees") {
+	if strings.Contains(page.Words(), "Network fees") {
 		t.Error("there are fees before there was a transaction")
 	}
 	w.record(1_000_000_001, "acme", "globex", "globex")

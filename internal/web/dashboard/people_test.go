@@ -102,12 +102,12 @@ func (p *person) enter(page string) answer {
 // linkTo returns the address of the link with a text.
 func (a answer) linkTo(t *testing.T, text string) string {
 	t.Helper()
-	for _, e := range a.named("a") {
-		if e.words() == text {
-			return e.attrs["href"]
+	for _, e := range a.Named("a") {
+		if e.Words() == text {
+			return e.Attrs["href"]
 		}
 	}
-	t.Fatalf("%s has no link %q:\n%s", a.path, text, a.words())
+	t.Fatalf("%s has no link %q:\n%s", a.path, text, a.Words())
 	return ""
 }
 
@@ -123,8 +123,8 @@ func TestPeople(t *testing.T) {
 	}
 	owners["cafe"].get("/dashboard").want(t, http.StatusOK, "The cafe", "maria", "Owner")
 	const missing = "passkeys a dashboardUrl"
-	if withoutMails := newWorld(t); !strings.Contains(withoutMails.operator.get("/dashboard/keys").words(), missing) ||
-		strings.Contains(withoutMails.person("acme", access.Admin).get("/dashboard/keys").words(), missing) || strings.Contains(w.operator.get("/dashboard/keys").words(), missing) {
+	if withoutMails := newWorld(t); !strings.Contains(withoutMails.operator.get("/dashboard/keys").Words(), missing) ||
+		strings.Contains(withoutMails.person("acme", access.Admin).get("/dashboard/keys").Words(), missing) || strings.Contains(w.operator.get("/dashboard/keys").Words(), missing) {
 		t.Error("not the operator alone is told what is missing to sign in")
 	}
 	ada := w.guest()
@@ -132,7 +132,7 @@ func TestPeople(t *testing.T) {
 	ada.enter(page).want(t, http.StatusOK, "The cafe", "Ada", "Finance")
 	w.guest().get(page).want(t, http.StatusNotFound, "expired, or was used")
 	w.guest().post("/dashboard/invitation", url.Values{"token": {strings.TrimPrefix(page, "/dashboard/invitation?token=")}}).want(t, http.StatusNotFound)
-	if len(ada.get("/dashboard").classed("switch")) > 0 {
+	if len(ada.get("/dashboard").Classed("switch")) > 0 {
 		t.Error("a person with one merchant can switch")
 	}
 	passedOn := w.guest()
@@ -147,7 +147,7 @@ func TestPeople(t *testing.T) {
 	ada.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusNotFound)
 	for _, path := range []string{"/dashboard", "/dashboard/settings", "/dashboard/keys", "/dashboard/invoices", "/dashboard/invoices/new", "/dashboard/events", "/dashboard/webhook", "/dashboard/sessions"} {
 		page := ada.get(path+atBistro).want(t, http.StatusOK, "The bistro")
-		for _, address := range append(page.links(), page.actions()...) {
+		for _, address := range append(page.Links(), page.Actions()...) {
 			if strings.HasPrefix(address, "/dashboard") && !strings.Contains(address, "merchantId=") && !slices.Contains([]string{"/dashboard/language", "/dashboard/sign-out"}, address) {
 				t.Errorf("%s leads to %s, which is of another merchant", path, address)
 			}
@@ -161,8 +161,8 @@ func TestPeople(t *testing.T) {
 
 	keys := ada.get("/dashboard/keys"+atBistro).want(t, http.StatusOK, "Ada")
 	own := keys.linkTo(t, "Ada")
-	if page := ada.get(own).want(t, http.StatusOK, "Revoke"); len(page.actions()) == 0 || strings.Contains(page.words(), "Replace") {
-		t.Errorf("the page of a membership has\n%s", page.words())
+	if page := ada.get(own).want(t, http.StatusOK, "Revoke"); len(page.Actions()) == 0 || strings.Contains(page.Words(), "Replace") {
+		t.Errorf("the page of a membership has\n%s", page.Words())
 	}
 	w.operator.post(strings.ReplaceAll(own, atBistro, "")+"/link", nil).want(t, http.StatusConflict, "belongs to a person")
 	owners["bistro"].post(strings.ReplaceAll(own, atBistro, "")+"/revoke", nil).want(t, http.StatusOK)
@@ -196,8 +196,8 @@ func TestSignInByMail(t *testing.T) {
 	ada.get("/dashboard/keys/new?for=person").want(t, http.StatusOK, "Is it still you?") // the invitation may have been passed on
 	asks("Ada <ada@example.com>", "").want(t, http.StatusBadRequest, "This is not an e-mail address")
 	unknown, known := asks("eve@example.com", ""), asks("ADA@example.com", "/dashboard/invoices")
-	if unknown.words() != known.words() || known.status != http.StatusOK {
-		t.Errorf("the answers are\n%s\nand\n%s", unknown.words(), known.words())
+	if unknown.Words() != known.Words() || known.status != http.StatusOK {
+		t.Errorf("the answers are\n%s\nand\n%s", unknown.Words(), known.Words())
 	}
 	link := mails.page(t, "ada@example.com", "Sign in to office.example")
 	again := w.guest()
@@ -223,7 +223,7 @@ func TestSignInByMail(t *testing.T) {
 	mails.broken.Store(false)
 	bob := again.invites(mails, "bob@example.com", "finance")
 	listed := again.get("/dashboard/keys")
-	for _, action := range listed.actions() {
+	for _, action := range listed.Actions() {
 		if strings.HasSuffix(action, "/withdraw") {
 			again.submit(listed, action, nil).want(t, http.StatusOK)
 		}

@@ -70,7 +70,7 @@ func TestProvider(t *testing.T) {
 	w.guest().get(begin).want(t, http.StatusForbidden, "account of Example is not connected to anybody here", "“Sessions”", named)
 
 	ask := ada.submit(ada.get("/dashboard/sessions"), "/dashboard/account", nil).want(t, http.StatusOK, "Is it still you?") // the invitation may have been passed on
-	if strings.Contains(ask.words(), named) {
+	if strings.Contains(ask.Words(), named) {
 		t.Error("a person without an account confirms by the provider")
 	}
 	ada.confirms(mails, "ada@example.com")
@@ -163,9 +163,9 @@ func TestFlow(t *testing.T) {
 	refused := func(why string, p *person, answer string) {
 		t.Helper()
 		got := p.get(answer)
-		if got.status != http.StatusUnauthorized || !strings.Contains(got.words(), "was not completed") || got.header.Get("Referrer-Policy") != "strict-origin" ||
+		if got.status != http.StatusUnauthorized || !strings.Contains(got.Words(), "was not completed") || got.header.Get("Referrer-Policy") != "strict-origin" ||
 			strings.Contains(strings.Join(got.header.Values("Set-Cookie"), " "), "quittance=") {
-			t.Errorf("%s: %d %v\n%s", why, got.status, got.header, got.words())
+			t.Errorf("%s: %d %v\n%s", why, got.status, got.header, got.Words())
 		}
 	}
 	const flow, session = "quittance-flow", "quittance"

@@ -32,7 +32,7 @@ func TestSettings(t *testing.T) {
 	w.operator.submit(page, rules+operator, url.Values{"returnHosts": {"shop.example\r\n\r\n"}, "tolerance": {"0.5%"}}).want(t, 200, "Every address is allowed")
 	owner := w.person("initech", access.Admin)
 	page = owner.get(path).want(t, 200, "shop.example", "0.5%", "The operator changes this")
-	if slices.Contains(page.actions(), rules) {
+	if slices.Contains(page.Actions(), rules) {
 		t.Error("an owner has the form of the rules")
 	}
 	owner.post(rules, url.Values{"tolerance": {"1%"}}).want(t, 403)
@@ -54,7 +54,7 @@ func TestSettings(t *testing.T) {
 	}
 	owner.post(defaults, row(acmePays.String(), payer.String())).want(t, 400, "A network has only one default address")
 	page = owner.post(defaults, row(acmePays.String(), "")).want(t, 200, acmePays.String(), "Changes take effect")
-	if strings.Contains(page.words(), "Takes effect ") {
+	if strings.Contains(page.Words(), "Takes effect ") {
 		t.Error("a first default address waits")
 	}
 	owner.post(defaults, row(payer.String())).want(t, 200, "Takes effect", acmePays.String(), written)
@@ -68,14 +68,14 @@ func TestSettings(t *testing.T) {
 	owner.submit(owner.get(path), path, url.Values{"name": {"Initech"}}).want(t, 200) // not dangerous
 	w.operator.post(rules+operator, nil).want(t, 200, "Is it still you?")
 	reader := w.person("initech", access.Read)
-	if actions := reader.get(path).want(t, 200, acmePays.String(), "Initech", "Time zone Europe/Berlin", "Owners change this").actions(); slices.Contains(actions, addresses) || slices.Contains(actions, path) {
+	if actions := reader.get(path).want(t, 200, acmePays.String(), "Initech", "Time zone Europe/Berlin", "Owners change this").Actions(); slices.Contains(actions, addresses) || slices.Contains(actions, path) {
 		t.Error("who may only read has forms")
 	}
 	reader.post(addresses, nil).want(t, 403)
 	reader.post(path, url.Values{"name": {"x"}}).want(t, 403)
 	globex := w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex", "The operator changes this merchant in the service’s configuration")
-	if strings.Contains(globex.body, path+"/") || strings.Contains(globex.words(), "Support contact") {
-		t.Errorf("the page of a merchant of the configuration has forms, or what no configuration has:\n%s", globex.words())
+	if strings.Contains(globex.body, path+"/") || strings.Contains(globex.Words(), "Support contact") {
+		t.Errorf("the page of a merchant of the configuration has forms, or what no configuration has:\n%s", globex.Words())
 	}
 	for _, p := range []*person{owner, w.operator} {
 		p.get(path+operator).want(t, 200, "Invoices stored 0 of 10,000,000", "Audit log stored 0.0 of 1,073.7 MB")
@@ -99,8 +99,8 @@ func TestTimezone(t *testing.T) {
 	today, yesterday := created.Format(time.DateOnly), created.AddDate(0, 0, -1).Format(time.DateOnly)
 	maria.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, created.Format("2 Jan 2006, 15:04 MST"))
 	for query, want := range map[string]bool{"after=" + today: true, "before=" + today: true, "before=" + yesterday: false} {
-		if got := maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK); strings.Contains(got.words(), "basket 7") != want {
-			t.Errorf("%s lists\n%s", query, got.words())
+		if got := maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK); strings.Contains(got.Words(), "basket 7") != want {
+			t.Errorf("%s lists\n%s", query, got.Words())
 		}
 		if got := maria.get("/dashboard/invoices.csv?" + query); strings.Contains(got.body, "basket 7") != want || want && !strings.Contains(got.body, created.Format(time.RFC3339)) {
 			t.Errorf("%s is exported as\n%s", query, got.body)
@@ -148,7 +148,7 @@ func TestLogo(t *testing.T) {
 	logo := newLogo(t)
 	owner, stranger := w.person("initech", access.Admin), w.person("globex", access.Admin)
 	settings := w.operator.get("/dashboard/settings"+operator).want(t, 200, "Set the logo")
-	if strings.Contains(settings.words(), "Remove the logo") {
+	if strings.Contains(settings.Words(), "Remove the logo") {
 		t.Error("a logo that there is not can be removed")
 	}
 	owner.get(path).want(t, 404)
@@ -161,8 +161,8 @@ func TestLogo(t *testing.T) {
 		"text": {[]byte("<svg/>"), "logo", 400, "PNG, JPEG or GIF"}, "damaged": {logo[:40], "logo", 400, "logo"}, "nothing": {nil, "logo", 400, "logo"}, "other field": {logo, "x", 400, "logo"},
 		"large": {make([]byte, access.MaxLogoBytes+1), "logo", 413, "The file is larger than 256 kB."}, "very large": {make([]byte, 17<<20), "logo", 413, "The file is larger than 256 kB."},
 	} {
-		if got := w.operator.upload(path+operator, c.field, c.file); got.status != c.status || !strings.Contains(got.words(), c.want) {
-			t.Errorf("%s: %d\n%s", what, got.status, got.words())
+		if got := w.operator.upload(path+operator, c.field, c.file); got.status != c.status || !strings.Contains(got.Words(), c.want) {
+			t.Errorf("%s: %d\n%s", what, got.status, got.Words())
 		}
 	}
 	w.operator.post(path+operator, nil).want(t, 400)
@@ -225,7 +225,7 @@ func TestSetup(t *testing.T) {
 		t.Error("the page has no link to the invoice's checkout page")
 	}
 	w.payment(w.read(made.ID).TransferAmount)
-	w.await("the end of the setup", func() bool { return strings.Contains(op.get(path).words(), "All steps are done.") })
+	w.await("the end of the setup", func() bool { return strings.Contains(op.get(path).Words(), "All steps are done.") })
 	if got := w.guest().get("/docs/guides/go-live"); got.status != 200 {
 		t.Errorf("the checklist answers %d", got.status)
 	}
@@ -252,7 +252,7 @@ func TestCustomers(t *testing.T) {
 	}
 	page := maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "maria@shop.example",
 		"14.70 USDC (3)", "9.80 USDC (2)", "0.00 USDC (0)", "Payments Amount", "All invoices")
-	if words := page.words(); strings.Contains(words, "globex") || !strings.Contains(page.body, paid.ID) {
+	if words := page.Words(); strings.Contains(words, "globex") || !strings.Contains(page.body, paid.ID) {
 		t.Errorf("the customer's page has the wrong invoices:\n%s", words)
 	}
 	maria.get("/dashboard/customers/customer?customer="+url.QueryEscape(odd)).want(t, http.StatusOK, odd, "4.90 USDC (1)")
@@ -260,7 +260,7 @@ func TestCustomers(t *testing.T) {
 	maria.get("/dashboard/customers/customer").want(t, http.StatusNotFound)
 	maria.get("/dashboard/invoices/"+paid.ID).want(t, http.StatusOK, "c-1 · maria@shop.example")
 	list := maria.get("/dashboard/invoices?customer=c-1").want(t, http.StatusOK, "Customer")
-	expect.Equal(t, len(list.named("tr"))-1, 3, "the customer has … invoices:")
+	expect.Equal(t, len(list.Named("tr"))-1, 3, "the customer has … invoices:")
 	for path, want := range map[string]int{"": 3, "?q=c-1": 2, "?q=maria@": 1, "?q=evil": 0} {
 		if file := maria.get("/dashboard/customers.csv" + path); strings.Count(file.body, "\r\n") != want+1 || strings.Contains(file.body, "globex") {
 			t.Errorf("the customers%s are exported as %s, want %d", path, file.body, want)
@@ -285,7 +285,7 @@ func TestCustomers(t *testing.T) {
 		t.Errorf("the pages have %q, want %q", names, want)
 	}
 	support := w.person("acme", access.NewScopes(access.InvoicesRead))
-	if page := support.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "9.80 USDC (2)"); strings.Contains(page.words(), "Payments") {
+	if page := support.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "9.80 USDC (2)"); strings.Contains(page.Words(), "Payments") {
 		t.Error("who may not see payments sees them")
 	}
 	w.operator.get("/dashboard/customers").want(t, http.StatusOK, "acme", "globex")
@@ -297,8 +297,8 @@ func TestCustomers(t *testing.T) {
 		t.Error("who may only read can erase")
 	}
 	erased := maria.submit(maria.get("/dashboard/customers/customer?customer=c-1"), "/dashboard/customers/erase", nil).want(t, http.StatusOK, "c-1@shop.example")
-	if strings.Contains(erased.words(), "maria@shop.example") {
-		t.Errorf("the customers after the erasure:\n%s", erased.words())
+	if strings.Contains(erased.Words(), "maria@shop.example") {
+		t.Errorf("the customers after the erasure:\n%s", erased.Words())
 	}
 	maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusNotFound)
 	w.operator.submit(theirs, "/dashboard/customers/erase?merchantId=globex", nil).want(t, http.StatusOK, "Nothing was found")
@@ -335,7 +335,7 @@ func TestPaymentLinks(t *testing.T) {
 	stranger := w.invoice("globex", member{"metadata": member{"paymentLink": id}, "merchantAddress": "0x2200000000000000000000000000000000000002"})
 	page := w.operator.get(made.path).want(t, http.StatusOK, "4.90 USDC")
 	if !strings.Contains(page.body, invoice.ID) || strings.Contains(page.body, stranger.ID) {
-		t.Errorf("the page of the link has the wrong invoices:\n%s", page.words())
+		t.Errorf("the page of the link has the wrong invoices:\n%s", page.Words())
 	}
 	if all := maria.get("/dashboard/invoices?metadata[paymentLink]="+id).want(t, http.StatusOK, "4.90"); !strings.Contains(all.body, invoice.ID) {
 		t.Error("the list of the link's invoices lacks its invoice")
@@ -375,12 +375,12 @@ func TestPrintedList(t *testing.T) {
 	w.invoice("acme", member{"reference": "order-2"})
 	maria := w.person("acme", access.Support)
 	page := maria.get("/dashboard/invoices?reference=order-1").want(t, http.StatusOK, "Older", "PDF / print")
-	if rows := len(page.named("tr")) - 1; rows >= many {
+	if rows := len(page.Named("tr")) - 1; rows >= many {
 		t.Errorf("a page has %d rows", rows)
 	}
 	printed := maria.get("/dashboard/invoices?reference=order-1&print=1").want(t, http.StatusOK, "acme", "Rows: 60", "Reference: order-1", "Back to the list")
-	expect.Equal(t, len(printed.named("tr"))-1, many, "the printed list has … rows:")
-	if words := printed.words(); strings.Contains(words, "order-2") || strings.Contains(words, "Older") {
+	expect.Equal(t, len(printed.Named("tr"))-1, many, "the printed list has … rows:")
+	if words := printed.Words(); strings.Contains(words, "order-2") || strings.Contains(words, "Older") {
 		t.Errorf("the printed list is not the filtered one:\n%s", words)
 	}
 }

@@ -34,7 +34,7 @@ func TestSubmissions(t *testing.T) {
 	maria.submit(seen, submissions, nil).want(t, http.StatusOK, "It is being sent", "maria has been sending this refund since")
 	juan.submit(seen, submissions, nil).want(t, http.StatusConflict, "maria has been sending this refund since")
 	page := juan.get(path).want(t, http.StatusOK, "It is being sent", "No transaction is known", "Sign it elsewhere")
-	if slices.Contains(page.actions(), path+"/cancel") || slices.Contains(page.actions(), submissions) {
+	if slices.Contains(page.Actions(), path+"/cancel") || slices.Contains(page.Actions(), submissions) {
 		t.Error("a refund that somebody sends can be canceled or sent")
 	}
 	juan.post(path+"/cancel", nil).want(t, http.StatusConflict, "maria has been sending this refund since")
@@ -65,7 +65,7 @@ func TestSubmissions(t *testing.T) {
 	juan.submit(juan.get(path), act+"/withdraw", nil).want(t, http.StatusConflict, "after 10 minutes")
 
 	support := w.person("acme", access.Support)
-	if actions := support.get(path).want(t, http.StatusOK, "maria has been sending this refund").actions(); slices.ContainsFunc(actions, func(a string) bool { return strings.Contains(a, "/submissions") }) {
+	if actions := support.get(path).want(t, http.StatusOK, "maria has been sending this refund").Actions(); slices.ContainsFunc(actions, func(a string) bool { return strings.Contains(a, "/submissions") }) {
 		t.Errorf("who may not refund has %v", actions)
 	}
 	support.post(submissions, nil).want(t, http.StatusForbidden)
@@ -130,7 +130,7 @@ func TestSafeSubmission(t *testing.T) {
 	const declared = "no such transaction was or will be executed"
 	page := record(next)
 	page.want(t, http.StatusOK, "waits in the Safe as transaction number 6.")
-	if strings.Contains(page.words(), declared) {
+	if strings.Contains(page.Words(), declared) {
 		t.Error("a person is asked although the Safe answers")
 	}
 	maria.submit(page, act+"/withdraw", nil).want(t, http.StatusConflict, "can still execute this refund", "waits in the Safe as transaction number 6.")

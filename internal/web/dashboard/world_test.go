@@ -31,6 +31,7 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/test/webtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -286,7 +287,7 @@ func (p *person) fetch(method, address, contentType, body string) answer {
 	expect.OK(p.t, errors.Join(err, resp.Body.Close()))
 	a := answer{status: resp.StatusCode, path: resp.Request.URL.RequestURI(), header: resp.Header, body: string(text), element: &element{}}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		a.element = parsePage(p.t, a.body)
+		a.element = webtest.Parse(p.t, a.body)
 	}
 	return a
 }
@@ -295,20 +296,20 @@ func (p *person) fetch(method, address, contentType, body string) answer {
 // list of values removes a field.
 func (p *person) submit(page answer, action string, changes url.Values) answer {
 	p.t.Helper()
-	for _, form := range page.forms() {
-		if form.attrs["action"] != action {
+	for _, form := range page.Forms() {
+		if form.Attrs["action"] != action {
 			continue
 		}
-		values := form.values()
+		values := form.Values()
 		for name, value := range changes {
 			values[name] = value
 		}
-		if form.attrs["method"] != "post" {
+		if form.Attrs["method"] != "post" {
 			return p.get(action + "?" + values.Encode())
 		}
 		return p.post(action, values)
 	}
-	p.t.Fatalf("%s has no form to %s\n%s", page.path, action, page.words())
+	p.t.Fatalf("%s has no form to %s\n%s", page.path, action, page.Words())
 	return answer{}
 }
 
@@ -316,9 +317,9 @@ func (p *person) submit(page answer, action string, changes url.Values) answer {
 func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	t.Helper()
 	if a.status != status {
-		t.Errorf("%s answers %d, want %d\n%s", a.path, a.status, status, a.words())
+		t.Errorf("%s answers %d, want %d\n%s", a.path, a.status, status, a.Words())
 	}
-	words := a.words()
+	words := a.Words()
 	for _, text := range texts {
 		if !strings.Contains(words, text) {
 			t.Errorf("%s lacks %q:\n%s", a.path, text, words)
