@@ -132,7 +132,6 @@ type Checkout struct {
 	mailed    *limits.Divided         // requested mails
 	held      *limits.Buckets[holder] // transfer amounts of links' invoices
 	open      *openPages              // nil without a feed
-	cursors   cursors
 }
 
 // New returns a Checkout. It panics without a Reader, a clock or a Logger.
@@ -167,7 +166,6 @@ func New(c Config) *Checkout {
 			conf: c, limit: divided("lookups", Lookups, LookupsOfInvoice, LookupsOfClient),
 			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		cursors:  cursors{all: make(map[string]cursorRead, len(c.Chains))},
 		claimed:  divided("claims", AllClaims, ClaimsOfInvoice, ClaimsOfClient),
 		reported: divided("reports", AllReports, ReportsOfInvoice, ReportsOfClient),
 		named:    divided("refund_addresses", AllAddresses, AddressesOfRefund, AddressesOfClient),

@@ -75,10 +75,10 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	result, err := c.conf.Claims.Claim(r.Context(), ledger.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})
-	problem, status := s.claimProblem(err)
+	wrong, status := signatureProblem(err)
 	switch {
-	case problem != "":
-		return c.claimAgain(w, r, s, tx, signature, problem, status)
+	case wrong != "":
+		return c.claimAgain(w, r, s, tx, signature, s.text.T(string(wrong), values{"Merchant": s.merchant()}), status)
 	case err != nil && !errors.Is(err, ledger.ErrNothingToClaim): // the page shows the state
 		return fmt.Errorf("claim %s for %s: %w", tx, s.invoice.ID, err)
 	case err == nil:
@@ -86,19 +86,6 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	}
 	http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String()+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ and a stored id, and ends in a parsed hash and a language
 	return nil
-}
-
-// claimProblem returns a text about an error that the payer can correct, else "".
-func (s pageInput) claimProblem(err error) (problem string, status int) {
-	switch {
-	case errors.Is(err, chain.ErrSignature):
-		return s.text.T("problem.signature", nil), http.StatusBadRequest
-	case errors.Is(err, ledger.ErrNotThePayer):
-		return s.text.T("problem.otherSigner", nil), http.StatusForbidden
-	case errors.Is(err, ledger.ErrTooManyClaims):
-		return s.text.T("problem.tooManyClaims", values{"Merchant": s.merchant()}), http.StatusConflict
-	}
-	return "", 0
 }
 
 // claimAgain answers with the form and a problem.

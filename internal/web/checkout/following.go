@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 )
 
 // BlindAfter is the age of the last proof that a chain's newest blocks are read after which pages show
@@ -31,52 +29,15 @@ type following struct {
 	halted             bool
 }
 
-// cursorAge is the highest age of a cursor with which pages show confirmations.
-const cursorAge = time.Second
-
-// cursors caches the cursor of each chain.
-type cursors struct {
-	mu  sync.Mutex
-	all map[string]cursorRead
-}
-
-type cursorRead struct {
-	ledger.Cursor
-	at time.Time
-}
-
-// follow returns how far a chain is read. A cached cursor may be cursorAge old. follow reads the
-// cursor if the cached one is below a block: pages never show a payment above the newest block.
-func (c *Checkout) follow(ctx context.Context, chainKey string, atLeast uint64) (following, error) {
-	c.cursors.mu.Lock()
-	known, ok := c.cursors.all[chainKey]
-	c.cursors.mu.Unlock()
-	if ok && time.Since(known.at) < cursorAge && known.Indexed.Number >= atLeast {
-		return c.following(chainKey, known.Cursor), nil
-	}
-	return c.followNow(ctx, chainKey)
-}
-
-// followNow reads how far a chain is read.
-func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, error) {
-	read := cursorRead{at: time.Now()}
-	var err error
-	read.Cursor, err = c.conf.Reader.Cursor(ctx, chainKey)
+// follow reads how far a chain is read.
+func (c *Checkout) follow(ctx context.Context, chainKey string) (following, error) {
+	cursor, err := c.conf.Reader.Cursor(ctx, chainKey)
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the chain was never read
 		return following{}, fmt.Errorf("read cursor of %s: %w", chainKey, err)
 	}
-	c.cursors.mu.Lock()
-	defer c.cursors.mu.Unlock()
-	if !read.at.Before(c.cursors.all[chainKey].at) {
-		c.cursors.all[chainKey] = read
-	}
-	return c.following(chainKey, read.Cursor), nil
-}
-
-func (c *Checkout) following(chainKey string, cursor ledger.Cursor) following {
 	return following{
 		Progress: c.conf.Progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
-	}
+	}, nil
 }
 
 // isBlind reports whether a payment that was just made may not be seen: the chain is halted, or there

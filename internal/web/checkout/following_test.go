@@ -1,16 +1,12 @@
 package checkout
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
@@ -27,24 +23,7 @@ func manyPages(t *testing.T, n int) *openPages {
 	return p
 }
 
-// Pages are spread over the slots of a round, also after others have left.
-func TestSlots(t *testing.T) {
-	p := manyPages(t, 10*slotsOfRound)
-	for i := range 5 * slotsOfRound {
-		p.leave(fmt.Sprintf("inv_%d", i), nil, nil)
-	}
-	for i, slot := range p.slots {
-		expect.Len(t, slot, 5, "slot %d has … pages:", i)
-		for index, page := range slot {
-			if page.slot != i || page.index != index || p.pages[page.id] != page {
-				t.Errorf("page %s of slot %d, index %d says %d, %d", page.id, i, index, page.slot, page.index)
-			}
-		}
-	}
-	expect.Equal(t, len(p.pages), 5*slotsOfRound, "pages are open:")
-}
-
-// In a slot, rereadBatch pages are read, and in addition the pages with news.
+// In a round, rereadBatch pages are read, and in addition the pages with news.
 func TestRereadsAreBounded(t *testing.T) {
 	p := manyPages(t, 2*rereadBatch)
 	p.markAll()
@@ -57,7 +36,7 @@ func TestRereadsAreBounded(t *testing.T) {
 			t.Errorf("page %d is %s", taken, page.id)
 		}
 	}
-	expect.Equal(t, taken, rereadBatch+1, "pages were read in a slot:")
+	expect.Equal(t, taken, rereadBatch+1, "pages were read in a round:")
 	p.rounds.rereads = rereadBatch
 	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
 		taken++
@@ -73,53 +52,10 @@ func TestReorgDuringTheFirstRead(t *testing.T) {
 	read, err := p.join("inv_known", nil)
 	expect.OK(t, err)
 	p.adopt("inv_known", read, pageStatus{chainKey: p.checkout.chainKeys[0]})
-	for range slotsOfRound {
-		p.observe(t.Context()) // the first look at the chain counts as a reorg
-	}
+	p.observe(t.Context()) // the first look at the chain counts as a reorg
 	if !p.pages["inv_0"].changed || p.pages["inv_known"].changed {
 		t.Error("not the page that was never read is read again")
 	}
-}
-
-// cursorReader counts the reads of a cursor.
-type cursorReader struct {
-	*world
-	reads int
-}
-
-func (r *cursorReader) Cursor(ctx context.Context, key string) (ledger.Cursor, error) {
-	r.reads++
-	return r.world.Cursor(ctx, key)
-}
-
-// A cursor is read once a second, and whenever a payment is above it.
-func TestCursorIsShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &cursorReader{world: newWorld()}
-		conf := r.config()
-		conf.Reader = r
-		c := New(conf)
-		have := func() uint64 {
-			s, err := c.currentStatus(t.Context(), testID)
-			expect.OK(t, err)
-			if s.Confirmations == nil {
-				return 0
-			}
-			return s.Confirmations.Have
-		}
-		for range 3 {
-			have()
-		}
-		expect.Equal(t, r.reads, 1, "three polls read it … times:")
-		r.cursor.Indexed.Number++
-		r.payments = []invoice.Payment{payment(4_900_123, r.cursor.Indexed.Number, defaultNow, invoice.Pending)}
-		if got := have(); got != 1 || r.reads != 2 {
-			t.Errorf("a payment above it has %d confirmations after %d reads", got, r.reads)
-		}
-		clock.Sleep(t.Context(), cursorAge, nil)
-		have()
-		expect.Equal(t, r.reads, 3, "a second later it was read … times:")
-	})
 }
 
 func TestIsBlind(t *testing.T) {

@@ -14,11 +14,8 @@ import (
 const (
 	// observeInterval is how often the chains of open pages, and each page, are looked at.
 	observeInterval = 500 * time.Millisecond
-	// slotsOfRound is the number of parts in which the pages are looked at, one after the
-	// other.
-	slotsOfRound = 10
-	// rereadBatch bounds the pages that are read again for each slot, not counting pages with news.
-	rereadBatch = 100
+	// rereadBatch bounds the pages that are read again in each round, not counting pages with news.
+	rereadBatch = 1000
 	// rereadRetry is how long after a failure only pages with news are read.
 	rereadRetry = time.Second
 	// rereadTimeout bounds the read of one invoice or chain.
@@ -68,7 +65,7 @@ func (p *openPages) markAbout(news webhooks.News, all bool) {
 // keep reads pages again and sends changes, until ctx ends.
 func (p *openPages) keep(ctx context.Context) {
 	for clock.Sleep(ctx, p.pause(), p.wake) {
-		if time.Since(p.rounds.observed) >= observeInterval/slotsOfRound {
+		if time.Since(p.rounds.observed) >= observeInterval {
 			p.rounds.observed = time.Now()
 			if time.Since(p.rounds.failed) >= rereadRetry {
 				p.rounds.rereads = rereadBatch
@@ -84,5 +81,5 @@ func (p *openPages) pause() time.Duration {
 	if p.Count() == 0 {
 		return Heartbeat
 	}
-	return observeInterval / slotsOfRound
+	return observeInterval
 }

@@ -29,8 +29,6 @@ const (
 
 // openPages sends the status of invoices to the pages that are open. All pages of an invoice share one
 // read of it, and all pages of a chain share one look at it; a page without news costs its heartbeat.
-// Changes that the clock and the chains cause are spread over the slots of a round, so that all pages
-// do not change at the same moment.
 type openPages struct {
 	*webpage.Streams
 
@@ -40,8 +38,6 @@ type openPages struct {
 
 	mu      sync.Mutex
 	pages   map[string]*openPage // by invoice
-	slots   [slotsOfRound][]*openPage
-	added   int // pages ever
 	changed changedPages
 	reads   uint64 // how many were begun
 }
@@ -49,16 +45,15 @@ type openPages struct {
 // openPage is an invoice with an open page.
 //
 // Invariant: read is the number of the read that returned status, 0 before the first, and changed is
-// set if an event was recorded since that read began. The page is at index in its slot.
+// set if an event was recorded since that read began.
 type openPage struct {
-	id          string
-	slot, index int
-	streams     []*webpage.PushStream
-	joined      int // streams, and requests that will be
-	status      pageStatus
-	read        uint64
-	changed     bool
-	beat        time.Time // when the status is repeated
+	id      string
+	streams []*webpage.PushStream
+	joined  int // streams, and requests that will be
+	status  pageStatus
+	read    uint64
+	changed bool
+	beat    time.Time // when the status is repeated
 }
 
 // streamsFrom returns the claims of the networks of a request's client.
@@ -100,7 +95,8 @@ func (p *openPages) join(id string, claims []webpage.StreamClaim) (read uint64, 
 	defer p.mu.Unlock()
 	page := p.pages[id]
 	if page == nil {
-		page = p.newPage(id)
+		page = &openPage{id: id}
+		p.pages[id] = page
 	}
 	page.joined++
 	clock.Wake(p.wake)
@@ -109,27 +105,6 @@ func (p *openPages) join(id string, claims []webpage.StreamClaim) (read uint64, 
 	}
 	p.reads++
 	return p.reads, nil
-}
-
-// newPage adds a page to the slot after the one used last. The caller holds mu.
-func (p *openPages) newPage(id string) *openPage {
-	page := &openPage{id: id, slot: p.added % slotsOfRound}
-	p.added++
-	page.index = len(p.slots[page.slot])
-	p.slots[page.slot] = append(p.slots[page.slot], page)
-	p.pages[id] = page
-	return page
-}
-
-// drop removes a page. The caller holds mu.
-func (p *openPages) drop(page *openPage) {
-	slot := p.slots[page.slot]
-	last := len(slot) - 1
-	slot[page.index] = slot[last]
-	slot[page.index].index = page.index
-	slot[last] = nil
-	p.slots[page.slot] = slot[:last]
-	delete(p.pages, page.id)
 }
 
 // leave undoes a join with all its claims. stream may be nil.
@@ -141,7 +116,7 @@ func (p *openPages) leave(id string, claims []webpage.StreamClaim, stream *webpa
 		page.streams = slices.Delete(page.streams, i, i+1)
 	}
 	if page.joined--; page.joined == 0 {
-		p.drop(page)
+		delete(p.pages, id)
 	}
 	p.Leave(claims...)
 }
@@ -231,4 +206,47 @@ func (p *openPage) end() {
 	for _, stream := range p.streams {
 		stream.End()
 	}
+}
+
+// events answers with a stream of an invoice's statuses: the current one, each that differs from the
+// previous one, and the last one again after Heartbeat.
+func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
+	id, networks := r.PathValue("id"), streamsFrom(r)
+	if !isInvoiceID(id) {
+		return errNotFound
+	}
+	claims := append(slices.Clone(networks), streamOf(id))
+	read, err := c.open.join(id, claims)
+	if err != nil {
+		return err
+	}
+	var stream *webpage.PushStream
+	left := func() { c.open.leave(id, claims, stream) }
+	now, err := c.open.status(r.Context(), id, read)
+	if err == nil {
+		at := limits.AtMerchant(now.merchantID, networks)
+		if err = c.open.Charge(at...); err == nil {
+			claims = append(claims, at...)
+		}
+	}
+	if err != nil {
+		left()
+		return err
+	}
+	if r.Method == http.MethodHead {
+		left()
+		w.Header().Set("Content-Type", webpage.MediaType)
+		return nil
+	}
+	stream, err = webpage.AcceptStream(w, webpage.EventMessage("status", now.json(c.conf.Now())))
+	if err != nil { // the client has disconnected
+		left()
+		c.Sent(r, err)
+		return nil
+	}
+	c.open.add(id, stream, now)
+	ctx, cancel := webpage.RequestContext(context.Background(), r)
+	defer cancel()
+	stream.Serve(ctx, left)
+	return nil
 }

@@ -186,7 +186,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if s.waived, err = c.conf.Reader.IsWaived(ctx, inv); err != nil {
 		return pageInput{}, fmt.Errorf("read the waiver of %s: %w", id, err)
 	}
-	if s.following, err = c.follow(ctx, ch.Key, s.newestBlock()); err != nil {
+	if s.following, err = c.follow(ctx, ch.Key); err != nil {
 		return pageInput{}, err
 	}
 	if s.profile, _, err = c.findMerchant(ctx, inv.MerchantID); err != nil {

@@ -237,13 +237,15 @@ func (c *Checkout) parseRecipient(ctx context.Context, r invoice.RefundRecord, t
 	return to, "", err
 }
 
-// signatureProblem returns a text about a signature that the payer can correct, else "".
+// signatureProblem returns a text about a signature or a claim that the payer can correct, else "".
 func signatureProblem(err error) (wrong problem, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
 		return "problem.signature", http.StatusBadRequest
 	case errors.Is(err, ledger.ErrNotThePayer):
 		return "problem.otherSigner", http.StatusForbidden
+	case errors.Is(err, ledger.ErrTooManyClaims):
+		return "problem.tooManyClaims", http.StatusConflict
 	}
 	return "", 0
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// rounds looks at all pages, a slot at a time.
+// rounds looks at all pages.
 type rounds struct {
-	observed  time.Time        // when the last slot was
-	slot      int              // the next one
-	rereads   int              // pages that may be read again in this slot, not counting pages with news
+	observed  time.Time        // when the last round was
+	rereads   int              // pages that may be read again in this round, not counting pages with news
 	failed    time.Time        // when a page could not be read
 	chains    map[string]look  // of this round
 	revisions map[string]int64 // of each chain, when it was looked at last
@@ -64,7 +63,7 @@ func (p *openPages) markAll() {
 }
 
 // takeChanged returns a page that has to be read, pages with news first, and marks it as read. It
-// returns nil without one, and when the slot's reads are used up.
+// returns nil without one, and when the round's reads are used up.
 func (p *openPages) takeChanged() *openPage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,18 +89,16 @@ func (p *openPages) takeChanged() *openPage {
 	}
 }
 
-// observe looks at the pages of the next slot, and at the chains with the first one. It marks
+// observe looks at the chains and at all pages. It marks
 // the pages that a chain or the clock has changed, and sends new numbers of confirmations and
 // statuses that are to be repeated. A repeated status that depends on payments is read again, since the
 // end of a refund and a new transfer amount write neither an event nor a change.
 func (p *openPages) observe(ctx context.Context) {
-	if p.rounds.slot == 0 {
-		p.followChains(ctx)
-	}
+	p.followChains(ctx)
 	now, beat := p.checkout.conf.Now(), time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, page := range p.slots[p.rounds.slot] {
+	for _, page := range p.pages {
 		seen, ok := p.rounds.chains[page.status.chainKey]
 		switch {
 		case page.changed:
@@ -120,7 +117,6 @@ func (p *openPages) observe(ctx context.Context) {
 			p.send(page)
 		}
 	}
-	p.rounds.slot = (p.rounds.slot + 1) % slotsOfRound
 }
 
 // followChains reads how far the chains of open pages are read. It leaves out those that
@@ -154,7 +150,7 @@ func (p *openPages) followChains(ctx context.Context) {
 
 // look looks at a chain. It does not read the payments of before if no block was read since.
 func (p *openPages) look(ctx context.Context, key string, before look) (look, error) {
-	now, err := p.checkout.followNow(ctx, key)
+	now, err := p.checkout.follow(ctx, key)
 	if err != nil || now.indexed.Number == before.indexed.Number && now.revision == before.revision {
 		return look{following: now, unattributed: before.unattributed}, err
 	}
@@ -162,7 +158,7 @@ func (p *openPages) look(ctx context.Context, key string, before look) (look, er
 	return look{following: now, unattributed: payments(rows)}, err
 }
 
-// reread reads the changed pages that this slot can read. After an error it leaves the others for
+// reread reads the changed pages that this round can read. After an error it leaves the others for
 // later.
 func (p *openPages) reread(ctx context.Context) {
 	for page := p.takeChanged(); page != nil; page = p.takeChanged() {

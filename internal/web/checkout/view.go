@@ -315,16 +315,6 @@ func (s pageInput) pendingBlocks() (oldest, newest uint64) {
 	return oldest, newest
 }
 
-// newestBlock returns the block of the newest payment that is not orphaned, 0 without one.
-func (s pageInput) newestBlock() (newest uint64) {
-	for _, p := range s.payments {
-		if p.Status != invoice.Orphaned {
-			newest = max(newest, p.BlockNumber)
-		}
-	}
-	return newest
-}
-
 // confirmations returns the confirmations of a payment in a block: 0 for block 0.
 func (s pageInput) confirmations(block uint64) *progress {
 	p := s.following.confirmations(s.chain.Finality, block)
