@@ -149,8 +149,12 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"attribution": func(v page, candidates []candidateRow, paymentID string, form attributionForm) attributionPart {
 			return attributionPart{v.visit, candidates, paymentID, form}
 		},
-		"invoiceTable": func(v page, rows []invoiceRow) invoiceTable { return invoiceTable{v.visit, rows} },
-		"paymentTable": func(v page, rows []paymentRow) paymentTable { return paymentTable{v.visit, rows} },
-		"refundTable":  func(v page, rows []refundRow) refundTable { return refundTable{v.visit, rows} },
+		"table": func(v page, rows any) table { return table{v.visit, rows} },
 	}
+}
+
+// table is the data of the templates of tables.
+type table struct {
+	Page *visit
+	Rows any
 }

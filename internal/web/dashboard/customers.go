@@ -11,20 +11,13 @@ import (
 )
 
 // customerList lists customers of a merchant, in the order of their ids.
-var customerList = lister[apitypes.CustomerList, customerRow]{
+var customerList = lister[apitypes.CustomerList, apitypes.CustomerRecord]{
 	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "nav.customers", oneMerchant: true, csv: true,
 	filters: []filter{{name: "q", text: "customers.search", kind: "search"}},
-	rows: func(_ *visit, list apitypes.CustomerList) ([]customerRow, string) {
-		rows := make([]customerRow, len(list.Customers))
-		for i, c := range list.Customers {
-			rows[i] = customerRow{c}
-		}
-		return rows, list.NextCursor
+	rows: func(_ *visit, list apitypes.CustomerList) ([]apitypes.CustomerRecord, string) {
+		return list.Customers, list.NextCursor
 	},
 }
-
-// customerRow is a customer in a list.
-type customerRow struct{ apitypes.CustomerRecord }
 
 // CustomerPage returns the address of a customer's page. It is for templates.
 func (v *visit) CustomerPage(merchantID, customer string) string {
@@ -79,9 +72,6 @@ type customerPage struct {
 // refunds.
 func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 	v, key := visitOf(r), r.URL.Query().Get("customer")
-	if v.merchant == "" {
-		return errNotFound
-	}
 	chosen := url.Values{"customer": {key}}
 	body := customerPage{Customer: key, All: filteredPage(v, "/dashboard/invoices", chosen), Export: filteredPage(v, "/dashboard/invoices.csv", chosen)}
 	query := v.query()

@@ -133,13 +133,13 @@ func (d *Dashboard) invoiceRoutes() []webpage.Route {
 		d.route("POST /dashboard/invoices/new", access.InvoicesWrite, d.createInvoice),
 		d.route("GET /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.editInvoice),
 		d.route("POST /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.changeInvoice),
-		d.route("GET /dashboard/invoices/{id}", access.InvoicesRead, d.invoice),
-		d.route("GET /dashboard/invoices/{id}/json", access.InvoicesRead, d.invoiceJSON),
-		d.route("POST /dashboard/invoices/{id}/finalize", access.InvoicesWrite, d.finalizeInvoice),
-		d.route("POST /dashboard/invoices/{id}/void", access.InvoicesWrite, d.voidInvoice),
+		d.route("GET /dashboard/invoices/{id}", access.InvoicesRead, showing(d.showInvoice)),
+		d.route("GET /dashboard/invoices/{id}/json", access.InvoicesRead, d.object("/api/invoices")),
+		d.route("POST /dashboard/invoices/{id}/finalize", access.InvoicesWrite, d.act(http.MethodPost, "/finalize")),
+		d.route("POST /dashboard/invoices/{id}/void", access.InvoicesWrite, d.act(http.MethodPost, "/void")),
 		d.route("POST /dashboard/invoices/{id}/send", access.InvoicesWrite, d.sendInvoice),
-		d.route("POST /dashboard/invoices/{id}/reminders/drop", access.InvoicesWrite, d.dropReminders),
-		d.route("POST /dashboard/invoices/{id}/delete", access.InvoicesWrite, d.deleteInvoice),
+		d.route("POST /dashboard/invoices/{id}/reminders/drop", access.InvoicesWrite, d.act(http.MethodDelete, "/mails")), // that are not due yet
+		d.route("POST /dashboard/invoices/{id}/delete", access.InvoicesWrite, d.act(http.MethodDelete, "")),
 	}
 }
 
@@ -152,7 +152,7 @@ func (d *Dashboard) moneyRoutes() []webpage.Route {
 			return v.CustomerPage(v.merchant, r.FormValue("customer"))
 		})),
 		d.route("GET /dashboard/customers.csv", access.InvoicesRead, customerList.export(d), webpage.Long),
-		d.route("GET /dashboard/customers/customer", access.InvoicesRead, d.customer),
+		d.route("GET /dashboard/customers/customer", access.InvoicesRead, ofMerchant(d.customer)),
 		d.route("GET /dashboard/statement", access.PaymentsRead, d.statement, webpage.Long),
 		d.route("GET /dashboard/statement.csv", access.PaymentsRead, d.exportStatement, webpage.Long),
 	}

@@ -120,11 +120,7 @@ type eventView struct {
 	Again int64
 }
 
-// event shows an event with its attempts.
-func (d *Dashboard) event(w http.ResponseWriter, r *http.Request) error {
-	return d.showEvent(w, r, http.StatusOK, "")
-}
-
+// showEvent shows an event with its attempts.
 func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int, refused string) error {
 	var record apitypes.EventRecord
 	if err := d.service.get(r.Context(), id("/api/events", r.PathValue("id")), nil, &record); err != nil {
@@ -168,11 +164,6 @@ func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
 
 // quoted returns a text as one word of a POSIX shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// eventJSON answers with an event as the REST interface shows it, indented.
-func (d *Dashboard) eventJSON(w http.ResponseWriter, r *http.Request) error {
-	return d.sendObject(w, r, id("/api/events", r.PathValue("id")))
-}
 
 // redeliverEvent redelivers an event.
 func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error {

@@ -116,11 +116,9 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (v *visit) homeSums(sums apitypes.InvoiceSums) []homeSum {
-	out := make([]homeSum, len(sums.Sums))
-	for i, s := range sums.Sums {
-		out[i] = homeSum{s, v.total(s.Amount, s.Decimals, s.Currency), v.Network(s.ChainKey)}
-	}
-	return out
+	return rowsOf(sums.Sums, func(s apitypes.InvoiceSum) homeSum {
+		return homeSum{s, v.total(s.Amount, s.Decimals, s.Currency), v.Network(s.ChainKey)}
+	})
 }
 
 // addDeliveries adds the state of the endpoint, and how many deliveries failed.
@@ -247,30 +245,15 @@ func (c calendar) periods(v *visit, lines []apitypes.SummaryLine) []period {
 
 // settled returns the net sums of the days from a day on and before another day, by currency.
 func (v *visit) settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
-	type unit struct {
-		currency string
-		decimals int
-	}
-	first, end := dayOf(from), dayOf(to)
-	sums := make(map[unit]*big.Int)
-	var units []unit
-	for _, l := range lines {
-		net, ok := new(big.Int).SetString(l.Net, 10)
-		if l.Day < first || l.Day >= end || !ok {
-			continue
+	end := dayOf(to)
+	before := slices.DeleteFunc(slices.Clone(lines), func(l apitypes.SummaryLine) bool { return l.Day >= end })
+	return rowsOf(v.units(before, dayOf(from)), func(u *chartUnit) template.HTML {
+		sum := new(big.Int)
+		for _, l := range u.lines {
+			sum.Add(sum, integer(l.Net))
 		}
-		u := unit{l.Currency, orUnknown(l.Decimals)}
-		if sums[u] == nil {
-			sums[u] = new(big.Int)
-			units = append(units, u)
-		}
-		sums[u].Add(sums[u], net)
-	}
-	out := make([]template.HTML, len(units))
-	for i, u := range units {
-		out[i] = v.total(sums[u].String(), &u.decimals, u.currency)
-	}
-	return out
+		return u.sum(sum)
+	})
 }
 
 // orUnknown returns a number of decimals, or -1 if it is not known.

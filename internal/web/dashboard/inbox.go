@@ -88,11 +88,7 @@ type inboxPayment struct {
 	Fits bool   // the refund's amount equals the payment's
 }
 
-// inbox shows the items that need a decision.
-func (d *Dashboard) inbox(w http.ResponseWriter, r *http.Request) error {
-	return d.showInbox(w, r, http.StatusOK, "")
-}
-
+// showInbox shows the items that need a decision.
 func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, refused string) error {
 	v := visitOf(r)
 	query := v.query()
@@ -278,7 +274,7 @@ func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
 // inboxRoutes returns the routes of the inbox.
 func (d *Dashboard) inboxRoutes() []webpage.Route {
 	return []webpage.Route{
-		d.route("GET /dashboard/inbox", access.PaymentsRead, d.inbox),
+		d.route("GET /dashboard/inbox", access.PaymentsRead, showing(d.showInbox)),
 		d.route("POST /dashboard/inbox/decide", access.AttributionWrite, d.decide),
 		d.route("GET /dashboard/inbox/decisions", access.PaymentsRead, d.decisions),
 		d.route("POST /dashboard/inbox/decisions/{id}/undo", access.AttributionWrite, d.undoDecision),

@@ -55,11 +55,6 @@ func (v *visit) moneyIn(currency, chainKey string) moneyIn {
 	return func(minor any) template.HTML { return v.money(template.HTMLEscaper(minor), currency, chainKey) }
 }
 
-// invoice shows an invoice.
-func (d *Dashboard) invoice(w http.ResponseWriter, r *http.Request) error {
-	return d.showInvoice(w, r, http.StatusOK, "")
-}
-
 // showInvoice shows the invoice of a request, with the reason why an action was refused, if any.
 func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status int, refused string) error {
 	v := visitOf(r)
@@ -135,21 +130,61 @@ func (d *Dashboard) reachedAt(r *http.Request) string {
 	return limits.BaseURL(r)
 }
 
-// invoiceJSON answers with an invoice as the REST interface shows it, indented.
-func (d *Dashboard) invoiceJSON(w http.ResponseWriter, r *http.Request) error {
-	return d.sendObject(w, r, id("/api/invoices", r.PathValue("id")))
+// object returns a handler that answers with an object of a folder as the REST interface shows it, indented.
+func (d *Dashboard) object(folder string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var raw json.RawMessage
+		if err := d.service.get(r.Context(), id(folder, r.PathValue("id")), nil, &raw); err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := json.Indent(&text, raw, "", "  "); err != nil {
+			return fmt.Errorf("indent an object of %s: %w", folder, err)
+		}
+		d.Write(w, r, http.StatusOK, "application/json", text.Bytes())
+		return nil
+	}
 }
 
-// sendObject answers with an object as the REST interface shows it, indented.
-func (d *Dashboard) sendObject(w http.ResponseWriter, r *http.Request, path string) error {
-	var raw json.RawMessage
-	if err := d.service.get(r.Context(), path, nil, &raw); err != nil {
-		return err
+// act returns a handler that makes a request about the invoice of a page, and leads to the invoice's page or, once it is
+// deleted, to the list. If the interface refuses the request, the reason is shown on the invoice's page.
+func (d *Dashboard) act(method, act string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return d.actOnInvoice(w, r, method, act, struct{}{})
 	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, "", "  "); err != nil {
-		return fmt.Errorf("indent %s: %w", path, err)
+}
+
+func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method, act string, body any) error {
+	err := d.service.send(r.Context(), method, id("/api/invoices", r.PathValue("id"))+act, body, nil)
+	then := id("/dashboard/invoices", r.PathValue("id"))
+	if method == http.MethodDelete && act == "" {
+		then = "/dashboard/invoices"
 	}
-	d.Write(w, r, http.StatusOK, "application/json", text.Bytes())
-	return nil
+	return d.outcome(w, r, err, d.showInvoice, then)
+}
+
+// showFunc shows a page, with the reason why an action was refused, if any.
+type showFunc func(w http.ResponseWriter, r *http.Request, status int, refused string) error
+
+// showing returns a handler that shows a page without a refusal.
+func showing(show showFunc) handler {
+	return func(w http.ResponseWriter, r *http.Request) error { return show(w, r, http.StatusOK, "") }
+}
+
+// outcome leads to a page if err is nil, and shows a refusal of the interface on the page of the form. It returns other
+// errors.
+func (d *Dashboard) outcome(w http.ResponseWriter, r *http.Request, err error, show showFunc, path string) error {
+	refused, err := detail(err)
+	if refused != "" {
+		return show(w, r, http.StatusConflict, refused)
+	}
+	return d.redirect(w, r, err, path)
+}
+
+// redirect leads to a page of the dashboard after a form was sent, if err is nil. It returns err.
+func (d *Dashboard) redirect(w http.ResponseWriter, r *http.Request, err error, path string, pairs ...string) error {
+	if err == nil {
+		seeOther(w, r, visitOf(r).Link(path, pairs...))
+	}
+	return err
 }

@@ -32,49 +32,49 @@ func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, st
 	return d.render(w, r, status, "invoiceform.html", title, f)
 }
 
-// createInvoice creates an invoice or a draft.
+// createInvoice creates an invoice or a draft, only once if the form is sent several times.
 func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error {
+	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
+		f.created(visitOf(r), body)
+		if pairs, _ := body["metadata"].(map[string]any); len(pairs) == 0 {
+			delete(body, "metadata")
+		}
+		customer, _ := body["customer"].(map[string]any)
+		maps.DeleteFunc(customer, isRemoved)
+		if len(customer) == 0 {
+			delete(body, "customer")
+		}
+		body["draft"] = f.Has("draft")
+		var made apitypes.CreateInvoiceResponse
+		err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), body, &made)
+		return made.ID, err
+	})
+}
+
+// changeInvoice changes a draft.
+func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
+	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
+		return f.Draft, d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil)
+	})
+}
+
+// saveInvoice sends a form's values to the interface, and leads to the invoice's page. send returns the invoice's id.
+func (d *Dashboard) saveInvoice(w http.ResponseWriter, r *http.Request, send func(f *invoiceForm, body map[string]any) (string, error)) error {
 	f := d.postedInvoiceForm(r)
 	if f.Has("more") {
 		f.addRows()
 		return d.renderInvoiceForm(w, r, http.StatusOK, f)
 	}
-	v := visitOf(r)
-	body, rows, ok := f.request(d, v)
-	if !ok {
-		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
-	}
-	for name, value := range body { // a create has no members to remove
-		if value == nil {
-			delete(body, name)
+	if body, rows, ok := f.request(d, visitOf(r)); ok {
+		saved, err := send(f, body)
+		if err == nil {
+			return d.redirect(w, r, nil, id("/dashboard/invoices", saved))
 		}
-	}
-	if pairs, _ := body["metadata"].(map[string]any); len(pairs) == 0 {
-		delete(body, "metadata")
-	}
-	customer := make(map[string]any)
-	for _, name := range []string{"id", "email"} {
-		if value := f.member("customer." + name); value != nil {
-			customer[name] = value
-		}
-	}
-	if body["customer"] = customer; len(customer) == 0 {
-		delete(body, "customer")
-	}
-	body["draft"] = f.Has("draft")
-	if merchant := v.merchant; merchant != "" {
-		body["merchantId"] = merchant
-	} else if f.member("merchantId") != nil {
-		body["merchantId"] = f.member("merchantId")
-	}
-	var made apitypes.CreateInvoiceResponse
-	if err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), body, &made); err != nil {
 		if err := f.refuse(err, rows); err != nil {
 			return err
 		}
-		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
 	}
-	return d.redirect(w, r, nil, id("/dashboard/invoices", made.ID))
+	return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
 }
 
 // setMetadata shows metadata in rows, and stores its keys in the form.
@@ -104,24 +104,4 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}
 	return d.renderInvoiceForm(w, r, http.StatusOK, f)
-}
-
-// changeInvoice changes a draft.
-func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
-	f := d.postedInvoiceForm(r)
-	if f.Has("more") {
-		f.addRows()
-		return d.renderInvoiceForm(w, r, http.StatusOK, f)
-	}
-	body, rows, ok := f.request(d, visitOf(r))
-	if !ok {
-		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
-	}
-	if err := d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil); err != nil {
-		if err := f.refuse(err, rows); err != nil {
-			return err
-		}
-		return d.renderInvoiceForm(w, r, http.StatusBadRequest, f)
-	}
-	return d.redirect(w, r, nil, id("/dashboard/invoices", f.Draft))
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,6 +44,21 @@ func (f *fields) member(name string) any {
 		return text
 	}
 	return nil
+}
+
+// isRemoved reports whether a member is to be removed.
+func isRemoved(_ string, value any) bool { return value == nil }
+
+// created changes the members of an object to those of a new one, which has none to remove. It belongs to the merchant of
+// the visit or, without one, to the merchant of the form.
+func (f *fields) created(v *visit, body map[string]any) {
+	maps.DeleteFunc(body, isRemoved)
+	if named := f.member("merchantId"); named != nil {
+		body["merchantId"] = named
+	}
+	if v.merchant != "" {
+		body["merchantId"] = v.merchant
+	}
 }
 
 // refuse shows an error of the interface at its field. It returns the error if it is of

@@ -36,17 +36,9 @@ type invoiceRow struct {
 	Network string
 }
 
-// invoiceTable is the data of the template invoiceTable.
-type invoiceTable struct {
-	Page *visit
-	Rows []invoiceRow
-}
-
 // invoiceRows returns the rows of invoices.
 func (v *visit) invoiceRows(invoices []apitypes.Invoice) []invoiceRow {
-	rows := make([]invoiceRow, len(invoices))
-	for i, inv := range invoices {
-		rows[i] = invoiceRow{inv, v.money(inv.Amount, inv.Currency, inv.ChainKey), v.Network(inv.ChainKey)}
-	}
-	return rows
+	return rowsOf(invoices, func(inv apitypes.Invoice) invoiceRow {
+		return invoiceRow{inv, v.money(inv.Amount, inv.Currency, inv.ChainKey), v.Network(inv.ChainKey)}
+	})
 }

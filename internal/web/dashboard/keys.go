@@ -125,11 +125,7 @@ var overlaps = []span{{"span.day", day}, {"span.none", 0}, {"span.hour", hour}, 
 // lifetimes are the times after which a new key expires, the default first.
 var lifetimes = []span{{"span.never", 0}, {"span.day", day}, {"span.month", 30 * day}, {"span.quarter", 90 * day}, {"span.year", 365 * day}}
 
-// key shows a key, and the actions on it.
-func (d *Dashboard) key(w http.ResponseWriter, r *http.Request) error {
-	return d.showKey(w, r, http.StatusOK, "")
-}
-
+// showKey shows a key, and the actions on it.
 func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, refused string) error {
 	row, err := d.findKey(r)
 	if err != nil {
@@ -256,11 +252,8 @@ func (d *Dashboard) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made apitypes.KeySecretResponse
 	err = d.service.send(r.Context(), http.MethodPost, id("/api/keys", r.PathValue("id"))+"/rotate", apitypes.RotateKeyRequest{OverlapSeconds: &overlap}, &made)
-	switch refused, err := detail(err); {
-	case err != nil:
-		return err
-	case refused != "":
-		return d.showKey(w, r, http.StatusConflict, refused)
+	if err != nil {
+		return d.outcome(w, r, err, d.showKey, "")
 	}
 	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: true})
 }
@@ -277,11 +270,8 @@ func (d *Dashboard) linkKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	link, err := d.signInLink(r, row.ID)
-	switch refused, err := detail(err); {
-	case err != nil:
-		return err
-	case refused != "":
-		return d.showKey(w, r, http.StatusConflict, refused)
+	if err != nil {
+		return d.outcome(w, r, err, d.showKey, "")
 	}
 	return d.render(w, r, http.StatusOK, "keymade.html", "keys.link", keyMade{Key: row.Key, Link: link})
 }

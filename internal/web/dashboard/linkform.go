@@ -81,19 +81,8 @@ func (d *Dashboard) renderLinkForm(w http.ResponseWriter, r *http.Request, statu
 // createLink creates a payment link, only once if the form is sent several times.
 func (d *Dashboard) createLink(w http.ResponseWriter, r *http.Request) error {
 	return d.saveLink(w, r, func(f *linkForm, body map[string]any) (string, error) {
-		for name, value := range body { // a create has no members to remove
-			if value == nil {
-				delete(body, name)
-			}
-		}
-		for _, name := range []string{"slug", "merchantId"} {
-			if text := f.member(name); text != nil {
-				body[name] = text
-			}
-		}
-		if merchant := visitOf(r).merchant; merchant != "" {
-			body["merchantId"] = merchant
-		}
+		body["slug"] = f.member("slug")
+		f.created(visitOf(r), body)
 		var made apitypes.PaymentLinkResponse
 		err := d.service.create(r.Context(), "/api/payment-links", f.Get("once"), body, &made)
 		return made.Link.ID, err
@@ -111,21 +100,19 @@ func (d *Dashboard) changeLink(w http.ResponseWriter, r *http.Request) error {
 // link's id.
 func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f *linkForm, body map[string]any) (string, error)) error {
 	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens()}
-	body := f.request(d, visitOf(r))
-	if len(f.Errors) > 0 {
-		return d.renderLinkForm(w, r, http.StatusBadRequest, f)
-	}
-	if f.Confirm = f.member("merchantAddress") != nil && !visitOf(r).session.Confirmed(d.cfg.Now()); f.Confirm {
-		return d.renderLinkForm(w, r, http.StatusForbidden, f)
-	}
-	saved, err := send(f, body)
-	if err != nil {
+	if body := f.request(d, visitOf(r)); len(f.Errors) == 0 {
+		if f.Confirm = f.member("merchantAddress") != nil && !visitOf(r).session.Confirmed(d.cfg.Now()); f.Confirm {
+			return d.renderLinkForm(w, r, http.StatusForbidden, f)
+		}
+		saved, err := send(f, body)
+		if err == nil {
+			return d.redirect(w, r, nil, id("/dashboard/links", saved))
+		}
 		if err := f.refuse(err); err != nil {
 			return err
 		}
-		return d.renderLinkForm(w, r, http.StatusBadRequest, f)
 	}
-	return d.redirect(w, r, nil, id("/dashboard/links", saved))
+	return d.renderLinkForm(w, r, http.StatusBadRequest, f)
 }
 
 // request returns the body of the request to the interface.

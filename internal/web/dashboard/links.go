@@ -19,7 +19,7 @@ func (d *Dashboard) linkRoutes() []webpage.Route {
 		d.route("GET /dashboard/links.csv", access.InvoicesRead, linkList.export(d), webpage.Long),
 		d.route("GET /dashboard/links/new", access.InvoicesWrite, d.newLink),
 		d.route("POST /dashboard/links/new", access.InvoicesWrite, d.createLink),
-		d.route("GET /dashboard/links/{id}", access.InvoicesRead, d.link),
+		d.route("GET /dashboard/links/{id}", access.InvoicesRead, showing(d.showLink)),
 		d.route("GET /dashboard/links/{id}/edit", access.InvoicesWrite, d.confirmed(d.editLink, here(""))),
 		d.route("POST /dashboard/links/{id}/edit", access.InvoicesWrite, d.confirmed(d.changeLink, here(""))), // may change the address of the next payments
 		d.route("POST /dashboard/links/{id}/archive", access.InvoicesWrite, d.archiveLink),
@@ -36,11 +36,7 @@ var linkList = lister[apitypes.PaymentLinkList, linkRow]{
 		{name: "slug", text: "links.slug", kind: "text"},
 	},
 	rows: func(v *visit, list apitypes.PaymentLinkList) ([]linkRow, string) {
-		rows := make([]linkRow, len(list.Links))
-		for i, l := range list.Links {
-			rows[i] = v.linkRow(l)
-		}
-		return rows, list.NextCursor
+		return rowsOf(list.Links, v.linkRow), list.NextCursor
 	},
 }
 
@@ -78,11 +74,7 @@ type linkPage struct {
 	Error    string // why an action was refused, or empty
 }
 
-// link shows a payment link.
-func (d *Dashboard) link(w http.ResponseWriter, r *http.Request) error {
-	return d.showLink(w, r, http.StatusOK, "")
-}
-
+// showLink shows a payment link.
 func (d *Dashboard) showLink(w http.ResponseWriter, r *http.Request, code int, refused string) error {
 	l, err := d.findLink(r)
 	if err != nil {

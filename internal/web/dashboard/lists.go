@@ -230,14 +230,19 @@ func (f field) Option() option {
 	return option{Text: f.Value}
 }
 
+// rowsOf returns what a function makes of each element.
+func rowsOf[A, R any](all []A, row func(A) R) []R {
+	rows := make([]R, len(all))
+	for i, of := range all {
+		rows[i] = row(of)
+	}
+	return rows
+}
+
 // optionsOf returns options with the texts of a kind.
 func optionsOf[T ~string](kind string, values []T) func(*visit) []option {
 	return func(*visit) []option {
-		all := make([]option, len(values))
-		for i, value := range values {
-			all[i] = option{Value: string(value), Kind: kind}
-		}
-		return all
+		return rowsOf(values, func(value T) option { return option{Value: string(value), Kind: kind} })
 	}
 }
 

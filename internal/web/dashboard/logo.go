@@ -21,9 +21,6 @@ const (
 // logo answers with the merchant's logo.
 func (d *Dashboard) logo(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	if v.merchant == "" {
-		return errNotFound
-	}
 	d.service.pass(w, r, logoOf(v), nil, http.Header{"Accept": {"image/png"}})
 	return nil
 }
@@ -34,9 +31,6 @@ func logoOf(v *visit) string { return id("/api/merchants", v.merchant) + "/logo"
 // setLogo sets the merchant's logo to the file of a form.
 func (d *Dashboard) setLogo(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	if v.merchant == "" {
-		return errNotFound
-	}
 	image, err := readFile(w, r, "logo", access.MaxLogoBytes)
 	if errors.Is(err, errFileTooLarge) {
 		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": access.MaxLogoBytes >> 10}), nil)
@@ -50,9 +44,6 @@ func (d *Dashboard) setLogo(w http.ResponseWriter, r *http.Request) error {
 // removeLogo removes the merchant's logo.
 func (d *Dashboard) removeLogo(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	if v.merchant == "" {
-		return errNotFound
-	}
 	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodDelete, logoOf(v), nil, nil), nil)
 }
 

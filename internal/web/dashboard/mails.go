@@ -62,12 +62,7 @@ func (d *Dashboard) sendInvoice(w http.ResponseWriter, r *http.Request) error {
 		return d.showInvoice(w, r, http.StatusBadRequest, visitOf(r).text.T("mail.hours.wrong", nil))
 	}
 	body := apitypes.SendInvoiceRequest{Email: strings.TrimSpace(r.PostForm.Get("email")), Language: r.PostForm.Get("language"), ReminderHours: hours}
-	return d.actOnInvoice(w, r, http.MethodPost, "/mails", body, id("/dashboard/invoices", r.PathValue("id")))
-}
-
-// dropReminders deletes the reminders of an invoice that are not due yet.
-func (d *Dashboard) dropReminders(w http.ResponseWriter, r *http.Request) error {
-	return d.actOnInvoice(w, r, http.MethodDelete, "/mails", struct{}{}, id("/dashboard/invoices", r.PathValue("id")))
+	return d.actOnInvoice(w, r, http.MethodPost, "/mails", body)
 }
 
 // hoursTexts returns the hours before and after the end of the time to pay as a form has them.

@@ -90,11 +90,8 @@ func (d *Dashboard) readService(r *http.Request) (apitypes.ServiceStatus, []oper
 	if err := d.service.get(r.Context(), "/api/operator/status", nil, &status); err != nil {
 		return status, nil, err
 	}
-	v, chains := visitOf(r), make([]operatedChain, len(status.Chains))
-	for i, c := range status.Chains {
-		chains[i] = operatedChain{c, v.Network(c.ChainKey), v}
-	}
-	return status, chains, nil
+	v := visitOf(r)
+	return status, rowsOf(status.Chains, func(c apitypes.ChainStatus) operatedChain { return operatedChain{c, v.Network(c.ChainKey), v} }), nil
 }
 
 // operator shows the state of the service.
@@ -222,9 +219,8 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *http.Request, view audit
 		return err
 	}
 	view.Entries = list.Entries
-	view.Next = filteredPage(v, "/dashboard/operator/audit", view.Filter, "cursor", list.NextCursor)
-	if list.NextCursor == "" {
-		view.Next = ""
+	if list.NextCursor != "" {
+		view.Next = filteredPage(v, "/dashboard/operator/audit", view.Filter, "cursor", list.NextCursor)
 	}
 	return d.render(w, r, status(view.Error), "audit.html", "audit.title", view)
 }

@@ -32,25 +32,28 @@ func (d *Dashboard) passkeyRoutes() []webpage.Route {
 	}
 }
 
-// withPasskeys returns a handler that answers that there is no such page if passkeys cannot be used.
-func (d *Dashboard) withPasskeys(h handler) handler {
+// only returns a handler that answers that there is no such page unless a visit fits.
+func only(fits func(*visit) bool, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !d.cfg.Sessions.HasPasskeys() {
+		if !fits(visitOf(r)) {
 			return errNotFound
 		}
 		return h(w, r)
 	}
 }
 
-// ofPerson returns a handler that answers that there is no such page in a session that began by a key.
-func ofPerson(h handler) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if visitOf(r).session.PersonID == "" {
-			return errNotFound
-		}
-		return h(w, r)
-	}
+// withPasskeys returns a handler that answers so if passkeys cannot be used.
+func (d *Dashboard) withPasskeys(h handler) handler {
+	return only(func(*visit) bool { return d.cfg.Sessions.HasPasskeys() }, h)
 }
+
+// ofPerson returns a handler that answers so in a session that began by a key.
+func ofPerson(h handler) handler {
+	return only(func(v *visit) bool { return v.session.PersonID != "" }, h)
+}
+
+// ofMerchant returns a handler that answers so on a page that is about all merchants.
+func ofMerchant(h handler) handler { return only(func(v *visit) bool { return v.merchant != "" }, h) }
 
 // begunPasskey is what the page's script asks for before it uses a passkey.
 type begunPasskey struct {

@@ -59,18 +59,8 @@ func searched(v *visit, query url.Values, text string) {
 	}
 }
 
-// paymentTable is the data of the template of that name.
-type paymentTable struct {
-	Page *visit
-	Rows []paymentRow
-}
-
 func (v *visit) paymentRows(payments []apitypes.Payment) []paymentRow {
-	rows := make([]paymentRow, len(payments))
-	for i, p := range payments {
-		rows[i] = v.paymentRow(p)
-	}
-	return rows
+	return rowsOf(payments, v.paymentRow)
 }
 
 func (v *visit) paymentRow(p apitypes.Payment) paymentRow {

@@ -41,22 +41,12 @@ type refundRow struct {
 	Network string
 }
 
-// refundTable is the data of the template of that name.
-type refundTable struct {
-	Page *visit
-	Rows []refundRow
-}
-
 func (v *visit) refundRow(r apitypes.RefundRecord) refundRow {
 	return refundRow{r, v.money(r.Amount, r.Currency, r.ChainKey), v.Network(r.ChainKey)}
 }
 
 func (v *visit) refundRows(refunds []apitypes.RefundRecord) []refundRow {
-	rows := make([]refundRow, len(refunds))
-	for i, r := range refunds {
-		rows[i] = v.refundRow(r)
-	}
-	return rows
+	return rowsOf(refunds, v.refundRow)
 }
 
 // refundPage is the page of a refund.

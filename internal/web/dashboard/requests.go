@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/quittance/quittance/apitypes"
@@ -43,12 +44,7 @@ type requestTable struct {
 
 // Unsafe reports whether one of the requests is unsafe. It is for templates.
 func (t requestTable) Unsafe() bool {
-	for _, r := range t.Rows {
-		if r.Unsafe() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Rows, requestRow.Unsafe)
 }
 
 // requestList is the page of the last requests.
@@ -79,11 +75,8 @@ func (d *Dashboard) readRequests(r *http.Request, query url.Values) (requestTabl
 	if err := d.service.get(r.Context(), "/api/requests", query, &list); err != nil {
 		return requestTable{}, "", err
 	}
-	table := requestTable{visit: visitOf(r), Rows: make([]requestRow, len(list.Requests))}
-	for i, logged := range list.Requests {
-		table.Rows[i] = requestRow{logged}
-	}
-	return table, list.NextCursor, nil
+	rows := rowsOf(list.Requests, func(logged apitypes.LoggedRequest) requestRow { return requestRow{logged} })
+	return requestTable{visitOf(r), rows}, list.NextCursor, nil
 }
 
 // maxKeyRequests is how many requests the page of a key shows.

@@ -60,35 +60,15 @@ func (d *Dashboard) filterRoutes() []webpage.Route {
 	}
 }
 
-// filterNames are the names of the filters of each list, by the path of its page.
-var filterNames = map[string][]string{
-	invoiceList.page: invoiceList.filterNames(), paymentList.page: paymentList.filterNames(),
-	refundList.page: refundList.filterNames(), linkList.page: linkList.filterNames(), approvalList.page: approvalList.filterNames(),
-}
+// filteredLists are the pages of the lists with saved filters.
+var filteredLists = []string{invoiceList.page, paymentList.page, refundList.page, linkList.page, approvalList.page}
 
-// filterNames returns the names of the filters.
-func (l lister[A, R]) filterNames() []string {
-	names := make([]string, len(l.filters))
-	for i, f := range l.filters {
-		names[i] = f.name
-	}
-	return names
-}
-
-// postedFilter returns the filter of a form. It leaves out parts of the query that the list does not
-// know.
+// postedFilter returns the filter of a form.
 func postedFilter(r *http.Request) (access.SavedFilter, url.Values, error) {
 	f := access.SavedFilter{List: r.PostFormValue("list"), Name: r.PostFormValue("name")}
-	names, ok := filterNames[f.List]
-	asked, err := url.ParseQuery(r.PostFormValue("query"))
-	if !ok || err != nil {
+	filter, err := url.ParseQuery(r.PostFormValue("query"))
+	if err != nil || !slices.Contains(filteredLists, f.List) {
 		return access.SavedFilter{}, nil, errForm
-	}
-	filter := make(url.Values)
-	for _, name := range names {
-		if value := asked.Get(name); value != "" {
-			filter.Set(name, value)
-		}
 	}
 	f.Query = filter.Encode()
 	return f, filter, nil

@@ -137,9 +137,6 @@ func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
 // changeMerchant makes a change, and shows the merchant. A refused change is shown as typed sets it.
 func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, change apitypes.UpdateMerchantRequest, typed func(*settingsView)) error {
 	v := visitOf(r)
-	if v.merchant == "" {
-		return errNotFound
-	}
 	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil), typed)
 }
 

@@ -255,10 +255,7 @@ func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]sessionRow, len(list))
-	for i, s := range list {
-		rows[i] = sessionRow{s, s.ID == v.session.ID}
-	}
+	rows := rowsOf(list, func(s access.Session) sessionRow { return sessionRow{s, s.ID == v.session.ID} })
 	view := sessionsView{Rows: rows, May: d.cfg.Sessions.HasPasskeys() && v.session.PersonID != ""}
 	if view.Passkeys, err = d.cfg.Sessions.Passkeys(r.Context(), v.session); err != nil {
 		return err

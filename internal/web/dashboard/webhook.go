@@ -84,15 +84,12 @@ func webhookPath(r *http.Request) string {
 // sendWebhook makes a request about the endpoint. If it is refused, the reason is shown next to the
 // form; otherwise done answers.
 func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, act string, body, answer any, done func() error) error {
-	if visitOf(r).merchant == "" {
-		return errNotFound
-	}
 	err := d.service.send(r.Context(), method, webhookPath(r)+act, body, answer)
 	switch refused, err := detail(err); {
 	case err != nil:
 		return err
 	case refused != "":
-		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url"), Lines: headerLines(namesOf(headersOf(r.PostFormValue("headers"))))})
+		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url"), Lines: headerLines(rowsOf(headersOf(r.PostFormValue("headers")), func(h apitypes.WebhookHeader) string { return h.Name }))})
 	}
 	return done()
 }
@@ -126,11 +123,7 @@ func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
 
 // headerLines returns the text of a form with headers, one on each line, without their values.
 func headerLines(names []string) string {
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString(name + ":\n")
-	}
-	return b.String()
+	return strings.Join(rowsOf(names, func(name string) string { return name + ":\n" }), "")
 }
 
 // headersOf reads headers from lines of a form. A header without a value keeps the stored one.
@@ -144,15 +137,6 @@ func headersOf(lines string) []apitypes.WebhookHeader {
 		headers = append(headers, apitypes.WebhookHeader{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}
 	return headers
-}
-
-// namesOf returns the names of headers.
-func namesOf(headers []apitypes.WebhookHeader) []string {
-	names := make([]string, len(headers))
-	for i, h := range headers {
-		names[i] = h.Name
-	}
-	return names
 }
 
 // pingWebhook sends a ping, and shows its result.
