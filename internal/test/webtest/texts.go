@@ -3,7 +3,6 @@ package webtest
 import (
 	"encoding/json"
 	"io/fs"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,35 +65,34 @@ func Texts(t *testing.T, folder fs.FS, languages []string, has func(language, id
 	english := formsOf(t, folder, "en.json")
 	for _, language := range languages {
 		all := formsOf(t, folder, language+".json")
-		for id := range maps.All(all) {
+		for id := range all {
 			if english[id] == nil {
 				t.Errorf("%s has %s, which English lacks", language, id)
 			}
 		}
 		for id, want := range english {
-			forms := all[id]
-			if forms == nil {
-				t.Errorf("%s lacks %s", language, id)
-				continue
-			}
 			names := placeholders(want["other"])
-			checkForms(t, language, id, forms, names)
-			if len(want) == 1 && !slices.Contains(names, "Count") {
-				if len(forms) != 1 {
-					t.Errorf("%s %s has plural forms", language, id)
-				}
-				continue
+			checkForms(t, language, id, all[id], names)
+			if len(want) > 1 || slices.Contains(names, "Count") {
+				checkPlural(t, language, id, names, has)
+			} else if len(all[id]) != 1 {
+				t.Errorf("%s %s has %d forms, want one", language, id, len(all[id]))
 			}
-			values := make(map[string]any)
-			for _, name := range names {
-				values[name] = "x"
-			}
-			for n := range 201 {
-				for _, values["Count"] = range []int{n, n * 1000, n * 1_000_000} {
-					if !has(language, id, values) {
-						t.Fatalf("%s %s has no form for %d", language, id, values["Count"])
-					}
-				}
+		}
+	}
+}
+
+// checkPlural requires a form of a text for every number.
+func checkPlural(t *testing.T, language, id string, names []string, has func(language, id string, values map[string]any) bool) {
+	t.Helper()
+	values := make(map[string]any)
+	for _, name := range names {
+		values[name] = "x"
+	}
+	for n := range 201 {
+		for _, values["Count"] = range []int{n, n * 1000, n * 1_000_000} {
+			if !has(language, id, values) {
+				t.Fatalf("%s %s has no form for %d", language, id, values["Count"])
 			}
 		}
 	}
