@@ -307,14 +307,14 @@ func (k *authorizationWork) simulate(ctx context.Context, a ledger.Authorization
 		to, data = k.relay, contracts.PackRelayOne(call)
 	}
 	most := chain.AuthorizationGas(deploys)
-	gas, err := k.w.gasWithin(ctx, to, data, most)
+	gas, refused, err := k.w.gasOf(ctx, to, data, most, true) // a refusal is final
 	found.limit = min(gas, contracts.RelayLimit(call, most))
-	if errors.Is(err, errTooMuchGas) {
+	switch {
+	case !refused:
+		return found, err
+	case errors.Is(err, errTooMuchGas):
 		found.refusal = invoice.RefusedGas
 		return found, nil
-	}
-	if err == nil || !k.w.node.refuses(ctx, k.w.sender, to, data, err) {
-		return found, err
 	}
 	found.refusal = invoice.RefusedReverts
 	checked, err := k.w.node.checkAuthorization(ctx, call)

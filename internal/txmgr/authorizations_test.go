@@ -606,3 +606,50 @@ func (w *world) awaitPaid(all []ledger.Authorization) {
 		}
 	}
 }
+
+// denying is a node that refuses all calls, with a code or by their gas, and to have carried out a transfer.
+type denying struct {
+	Client
+	gas string // the estimate; empty for code 3
+}
+
+func (r denying) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	if method == "eth_estimateGas" && r.gas == "" {
+		return coded{3, "no"}
+	}
+	err := r.Client.CallContext(ctx, result, method, args...)
+	switch answer := result.(type) {
+	case *chain.Quantity:
+		if call, ok := args[0].(map[string]any); ok && method == "eth_estimateGas" && call["to"] != call["from"] {
+			return answer.UnmarshalJSON([]byte(r.gas))
+		}
+	case *hexutil.Bytes:
+		if method == "eth_call" && len(*answer) >= 32*14 {
+			clear((*answer)[32*8 : 32*9]) // transferred
+		}
+	}
+	return err
+}
+
+// TestOneNodeRefusesNothing has a node refuse each authorization. It is sent by the word of another node, and refused if
+// more nodes refuse it.
+func TestOneNodeRefusesNothing(t *testing.T) {
+	for name, gas := range map[string]string{"reverts": "", "gas": `"0xfffffffff"`} {
+		for _, test := range []struct{ liars, honest int }{{1, 0}, {1, 1}, {1, 2}, {2, 1}} {
+			w := onSQLite(t)
+			var nodes []Client
+			for range test.liars {
+				nodes = append(nodes, denying{w.net, gas})
+			}
+			for range test.honest {
+				nodes = append(nodes, w.net)
+			}
+			writer := w.writer(w.gasless, func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
+			a := w.acceptOf(w.payer(7))
+			w.tick(writer)
+			if sent := w.stored(a).TxID != ""; sent != (test.honest >= test.liars) {
+				t.Errorf("%s: %d nodes refuse it and %d do not: it is %+v", name, test.liars, test.honest, w.stored(a))
+			}
+		}
+	}
+}

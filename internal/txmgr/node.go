@@ -211,7 +211,7 @@ func (n node) find(ctx context.Context, tx invoice.Hash) (known, mined bool) {
 // too much gas. Nodes use many codes and texts for that. Unless the code is certain, the node must estimate a call that
 // cannot fail, and refuse this one again.
 func (n node) refuses(ctx context.Context, from invoice.Address, to common.Address, data []byte, err error) bool {
-	if chain.IsRevert(err) {
+	if chain.IsRevert(err) || errors.Is(err, errTooMuchGas) {
 		return true
 	}
 	if !isAnswer(err) {

@@ -68,10 +68,10 @@ func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transactio
 		w.conf.Logger.Warn("no node accepts a transaction, so one that does nothing takes its nonce", "kind", t.Kind, "nonce", t.Nonce,
 			"gas", last.Gas(), "waited", waited.Round(time.Second))
 		to := common.Address(w.sender)
-		gas, err := w.gasWithin(ctx, to, nil, txGas)
+		gas, err := w.gasWithin(ctx, w.estimators(), to, nil, txGas)
 		return nextCall{to, nil, gas}, err
 	}
-	if fresh, err := w.gasWithin(ctx, same.to, same.data, same.gas); err == nil && 4*fresh < 3*same.gas {
+	if fresh, err := w.gasWithin(ctx, w.estimators(), same.to, same.data, same.gas); err == nil && 4*fresh < 3*same.gas {
 		same.gas = fresh
 	}
 	return same, nil

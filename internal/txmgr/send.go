@@ -68,12 +68,11 @@ func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
 	n := len(b.items)
 	for {
 		d := draft{items: b.items[:n], data: b.pack(n)}
-		gas, err := w.gasWithin(ctx, b.to, d.data, b.most(n))
+		gas, refused, err := w.gasOf(ctx, b.to, d.data, b.most(n), b.kind == TxAuthorization)
 		switch {
-		case err == nil:
-		case errors.Is(err, errTooMuchGas) || w.node.refuses(ctx, w.sender, b.to, d.data, err):
+		case refused:
 			return d, b.refused(ctx, n, err)
-		default:
+		case err != nil:
 			return d, err
 		}
 		d.gas = min(gas, w.conf.Chain.MaxTxGas)
@@ -226,15 +225,21 @@ var errTooMuchGas = errors.New("the call takes too much gas")
 // maxEstimate bounds estimates, so that calculations with them cannot overflow.
 const maxEstimate = 1 << 40
 
-// estimate returns the gas of a call: the higher of two nodes' estimates, since a transaction with too little gas is
-// wasted. It fails if no transaction takes so little.
-func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (uint64, error) {
-	gas, err := w.node.estimate(ctx, w.sender, to, data)
+// estimators returns the nodes that estimate gas: the first usable one, and the next one if there is one.
+func (w *Writer) estimators() []node {
+	nodes := w.nodes()
+	return append([]node{w.node}, nodes[min(1, len(nodes)):min(2, len(nodes))]...)
+}
+
+// estimate returns the gas of a call: the higher of the nodes' estimates, since a transaction with too little gas is
+// wasted. It fails if the first node does, or if no transaction takes so little.
+func (w *Writer) estimate(ctx context.Context, nodes []node, to common.Address, data []byte) (uint64, error) {
+	gas, err := nodes[0].estimate(ctx, w.sender, to, data)
 	if err != nil {
 		return 0, err
 	}
-	if nodes := w.nodes(); len(nodes) > 1 {
-		if second, err := nodes[1].estimate(ctx, w.sender, to, data); err == nil {
+	for _, n := range nodes[1:] {
+		if second, err := n.estimate(ctx, w.sender, to, data); err == nil {
 			gas = max(gas, second)
 		}
 	}
@@ -244,20 +249,20 @@ func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (
 	return min(gas, maxEstimate), nil
 }
 
-// gasWithin returns the gas limit of a call: the estimate and a margin, but not more than most. It fails with
+// gasWithin returns the gas limit of a call: the nodes' estimate and a margin, but not more than most. It fails with
 // errTooMuchGas if two estimates in a row are above most.
-func (w *Writer) gasWithin(ctx context.Context, to common.Address, data []byte, most uint64) (uint64, error) {
-	gas, err := w.estimate(ctx, to, data)
+func (w *Writer) gasWithin(ctx context.Context, nodes []node, to common.Address, data []byte, most uint64) (uint64, error) {
+	gas, err := w.estimate(ctx, nodes, to, data)
 	if err == nil && gas > most {
 		// Rollups count the cost of data as gas, too. An empty transfer to the sender with the same data takes that gas
 		// as well.
 		var plain uint64
-		if plain, err = w.estimate(ctx, common.Address(w.sender), data); err != nil {
+		if plain, err = w.estimate(ctx, nodes, common.Address(w.sender), data); err != nil {
 			return 0, err
 		}
 		own, _ := contracts.TransactionGas(data)
 		most += max(plain, own) - own
-		gas, err = w.estimate(ctx, to, data)
+		gas, err = w.estimate(ctx, nodes, to, data)
 	}
 	if err != nil {
 		return 0, err
@@ -266,6 +271,32 @@ func (w *Writer) gasWithin(ctx context.Context, to common.Address, data []byte, 
 		return 0, fmt.Errorf("%w: %d by an estimate, and at most %d is paid for", errTooMuchGas, gas, most)
 	}
 	return min(gas+gas*gasMargin/100, most), nil
+}
+
+// gasOf returns the gas limit of a call, and whether err is that the call cannot be carried out. If the word of one node
+// must not decide that, the call is carried out unless more nodes refuse it than do not.
+func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most uint64, poll bool) (gas uint64, refused bool, err error) {
+	gas, err = w.gasWithin(ctx, w.estimators(), to, data, most)
+	if err == nil || !w.node.refuses(ctx, w.sender, to, data, err) {
+		return gas, false, err
+	}
+	nodes := w.nodes()
+	refusals := 1
+	for _, other := range nodes[min(1, len(nodes)):] {
+		if !poll {
+			break
+		}
+		switch own, otherErr := w.gasWithin(ctx, []node{other}, to, data, most); {
+		case otherErr == nil:
+			refusals, gas = refusals-1, max(gas, own)
+		case other.refuses(ctx, w.sender, to, data, otherErr):
+			refusals++
+		}
+	}
+	if refusals <= 0 {
+		return gas, false, nil
+	}
+	return 0, true, err
 }
 
 // Errors that block every transaction of one kind of work. Each ends through an event outside of the writer, which then
