@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/x402"
@@ -21,12 +22,12 @@ func (s *Server) gasless() ledger.Gasless {
 
 // authorizationChecker returns a checker of authorizations at the nodes of the chains.
 func (s *Server) authorizationChecker() *x402.Checker {
-	return x402.NewChecker(s.networks(), func(chainKey string) x402.Caller {
+	return x402.NewChecker(s.networks(), func(chainKey string) chain.TransactionNode {
 		if run := s.byKey[chainKey]; run != nil {
 			return run.pool.Requests()
 		}
 		return nil
-	})
+	}, s.cfg.Now)
 }
 
 // countAuthorizations returns a function that counts authorizations by their result.

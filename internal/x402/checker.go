@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
@@ -19,28 +23,39 @@ import (
 // ErrUnavailable is the error of a check that no node has answered.
 var ErrUnavailable = errors.New("the chain's nodes do not answer")
 
-// Caller makes JSON-RPC calls. *chain.Requests implements it, and bounds them.
-type Caller interface {
-	CallContext(ctx context.Context, result any, method string, args ...any) error
-}
+// DomainsLast is how long the domain of a token is believed before it is read again.
+const DomainsLast = 10 * time.Minute
 
 // Checker checks authorizations at the nodes of chains. It is safe for concurrent use.
 type Checker struct {
-	caller   func(chainKey string) Caller
-	relaying map[string]bool
+	nodes  func(chainKey string) chain.TransactionNode
+	chains map[string]chain.Chain
+	now    func() time.Time
+
+	mu      sync.Mutex
+	domains map[token]readDomain // of the configured tokens that were asked for
 }
 
-// NewChecker returns a checker for the chains. caller returns the nodes of a chain, or nil for an unknown chain.
-func NewChecker(chains []chain.Chain, caller func(chainKey string) Caller) *Checker {
-	c := &Checker{caller: caller, relaying: make(map[string]bool)}
+// token identifies a token.
+type token struct {
+	chainKey string
+	address  invoice.Address
+}
+
+// readDomain is a token's domain, with the time when it is read again.
+type readDomain struct {
+	Domain
+	until time.Time
+}
+
+// NewChecker returns a checker for the chains. nodes returns the nodes of a chain, or nil for an unknown chain.
+func NewChecker(chains []chain.Chain, nodes func(chainKey string) chain.TransactionNode, now func() time.Time) *Checker {
+	c := &Checker{nodes: nodes, chains: make(map[string]chain.Chain), now: now, domains: make(map[token]readDomain)}
 	for _, network := range chains {
-		c.relaying[network.Key] = !network.AuthorizationRelay.IsZero()
+		c.chains[network.Key] = network
 	}
 	return c
 }
-
-// relays reports whether a chain has an authorization relay.
-func (c *Checker) relays(chainKey string) bool { return c.relaying[chainKey] }
 
 // CheckAuthorization simulates an authorization at the chain's newest block: the deployment
 // of the payer's account if ERC-6492 asks for it, the signature, and the transfer. It
@@ -50,40 +65,75 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 	if err != nil {
 		return ledger.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedSignature, "The signature is not in the form of ERC-6492: %s.", err)
 	}
-	found, err := c.simulate(ctx, chainKey, call)
+	nodes := c.nodes(chainKey)
+	if nodes == nil {
+		return ledger.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedGaslessOff)
+	}
+	ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
+	defer cancel()
+	found, err := simulate(ctx, nodes, call)
 	if err != nil {
 		return ledger.AuthorizationCheck{}, err
 	}
 	if err := judge(a, call, found); err != nil {
-		return ledger.AuthorizationCheck{}, err
+		if found = outvote(ctx, nodes, a, call); found.Time.IsZero() {
+			return ledger.AuthorizationCheck{}, err
+		}
 	}
 	if found.Used {
 		return ledger.AuthorizationCheck{Time: found.Time, Gas: found.Gas, IsUsed: true}, nil
 	}
-	if found.Deploying && !c.relays(chainKey) {
+	if found.Deploying && c.chains[chainKey].AuthorizationRelay.IsZero() {
 		return ledger.AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNotDeployed)
 	}
 	return ledger.AuthorizationCheck{Time: found.Time, Gas: found.Gas}, nil
 }
 
-// simulate runs contracts.AuthorizationCheck at the newest block.
-func (c *Checker) simulate(ctx context.Context, chainKey string, call contracts.RelayedAuthorization) (contracts.AuthorizationFinding, error) {
-	caller := c.caller(chainKey)
-	if caller == nil {
-		return contracts.AuthorizationFinding{}, invoice.Refuse(invoice.RefusedGaslessOff)
+// outvote returns a finding by which an authorization would be carried out, after one node refused it. It is zero if
+// more nodes refuse it than do not.
+func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authorization, call contracts.RelayedAuthorization) (carriedOut contracts.AuthorizationFinding) {
+	var mu sync.Mutex
+	refusals := 0
+	_, _ = nodes.Each(ctx, 1, func(ctx context.Context, node chain.BatchCaller) error { // without an answer, the refusal stands
+		found, err := simulate(ctx, node, call)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if judge(a, call, found) != nil {
+			refusals++
+			return nil
+		}
+		refusals, carriedOut = refusals-1, found
+		return nil
+	})
+	if refusals > 0 {
+		return contracts.AuthorizationFinding{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
-	defer cancel()
-	var answer hexutil.Bytes
-	err := caller.CallContext(ctx, &answer, "eth_call", map[string]any{"data": hexutil.Bytes(contracts.PackAuthorizationCheck(call))}, "latest")
+	return carriedOut
+}
+
+// simulate runs contracts.AuthorizationCheck at the newest block.
+func simulate(ctx context.Context, node chain.BatchCaller, call contracts.RelayedAuthorization) (contracts.AuthorizationFinding, error) {
+	answers, err := read(ctx, node, map[string]any{"data": hexutil.Bytes(contracts.PackAuthorizationCheck(call))})
 	if err != nil {
 		return contracts.AuthorizationFinding{}, fmt.Errorf("%w: simulate an authorization: %w", ErrUnavailable, err)
 	}
-	found, err := contracts.ParseAuthorizationFinding(answer)
+	found, err := contracts.ParseAuthorizationFinding(answers[0])
 	if err != nil {
 		return contracts.AuthorizationFinding{}, fmt.Errorf("%w: simulate an authorization: %w", ErrUnavailable, err)
 	}
 	return found, nil
+}
+
+// read makes calls of contracts at the newest block.
+func read(ctx context.Context, node chain.BatchCaller, calls ...map[string]any) ([]hexutil.Bytes, error) {
+	answers, batch := make([]hexutil.Bytes, len(calls)), make([]rpc.BatchElem, len(calls))
+	for i, call := range calls {
+		batch[i] = rpc.BatchElem{Method: "eth_call", Args: []any{call, "latest"}, Result: &answers[i]}
+	}
+	return answers, node.BatchCallContext(ctx, batch)
 }
 
 // judge returns why an authorization would fail, in the order in which a payer can fix it. If the nonce was used, it
@@ -111,50 +161,71 @@ func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found c
 	return nil
 }
 
-// TokenDomain is the EIP-712 domain under which authorizations of a token are signed.
-type TokenDomain struct {
-	Name, Version string
-}
-
-// TokenDomain returns the domain of a token, read from its contract and compared with the
-// contract's DOMAIN_SEPARATOR. The error is an *invoice.RefusalError if they differ.
-func (c *Checker) TokenDomain(ctx context.Context, network chain.Chain, token invoice.Address) (TokenDomain, error) {
-	caller := c.caller(network.Key)
-	if caller == nil {
-		return TokenDomain{}, invoice.Refuse(invoice.RefusedGaslessOff)
+// Domain returns the EIP-712 domain under which authorizations of a token are signed, by more than half of the nodes. It
+// is read from the token's contract, and compared with the contract's DOMAIN_SEPARATOR. The error is an
+// *invoice.RefusalError if they differ.
+func (c *Checker) Domain(ctx context.Context, chainKey string, address invoice.Address) (Domain, error) {
+	key := token{chainKey, address}
+	c.mu.Lock()
+	known := c.domains[key]
+	c.mu.Unlock()
+	if c.now().Before(known.until) {
+		return known.Domain, nil
+	}
+	nodes := c.nodes(chainKey)
+	if nodes == nil {
+		return Domain{}, invoice.Refuse(invoice.RefusedGaslessOff)
 	}
 	ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
 	defer cancel()
-	abi := contracts.NewTestUSDC()
-	read := func(data []byte) ([]byte, error) {
-		var answer hexutil.Bytes
-		err := caller.CallContext(ctx, &answer, "eth_call", map[string]any{"to": common.Address(token), "data": hexutil.Bytes(data)}, "latest")
+	var mu sync.Mutex
+	var answers []Domain
+	_, err := nodes.Each(ctx, callsOfDomain, func(ctx context.Context, node chain.BatchCaller) error {
+		found, err := domainOf(ctx, node, c.chains[chainKey].ID, address)
 		if err != nil {
-			return nil, fmt.Errorf("%w: read the domain of token %s: %w", ErrUnavailable, token, err)
+			return err
 		}
-		return answer, nil
-	}
-	var d TokenDomain
-	for _, field := range []struct {
-		call   []byte
-		unpack func([]byte) (string, error)
-		to     *string
-	}{{abi.PackName(), abi.UnpackName, &d.Name}, {abi.PackVersion(), abi.UnpackVersion, &d.Version}} {
-		answer, err := read(field.call)
-		if err != nil {
-			return TokenDomain{}, err
-		}
-		if *field.to, err = field.unpack(answer); err != nil {
-			return TokenDomain{}, invoice.Refuse(invoice.RefusedDomain)
-		}
-	}
-	answer, err := read(abi.PackDOMAINSEPARATOR())
+		mu.Lock()
+		defer mu.Unlock()
+		answers = append(answers, found)
+		return nil
+	})
 	if err != nil {
-		return TokenDomain{}, err
+		return Domain{}, fmt.Errorf("%w: read the domain of token %s: %w", ErrUnavailable, address, err)
 	}
-	want := contracts.Domain{Name: d.Name, Version: d.Version, ChainID: new(big.Int).SetUint64(network.ID), Token: common.Address(token)}.Separator()
-	if !bytes.Equal(answer, want[:]) {
-		return TokenDomain{}, invoice.Refuse(invoice.RefusedDomain)
+	for _, found := range answers {
+		switch same := slices.DeleteFunc(slices.Clone(answers), func(d Domain) bool { return d != found }); {
+		case 2*len(same) <= len(answers):
+		case found == Domain{}:
+			return Domain{}, invoice.Refuse(invoice.RefusedDomain)
+		default:
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.domains[key] = readDomain{found, c.now().Add(DomainsLast)}
+			return found, nil
+		}
 	}
-	return d, nil
+	return Domain{}, fmt.Errorf("%w: they disagree about the domain of token %s", ErrUnavailable, address)
+}
+
+// callsOfDomain is how many calls domainOf makes.
+const callsOfDomain = 3
+
+// domainOf returns a token's domain by a node, or the zero Domain if it does not fit the contract's DOMAIN_SEPARATOR.
+func domainOf(ctx context.Context, node chain.BatchCaller, chainID uint64, address invoice.Address) (Domain, error) {
+	abi := contracts.NewTestUSDC()
+	call := func(data []byte) map[string]any {
+		return map[string]any{"to": common.Address(address), "data": hexutil.Bytes(data)}
+	}
+	answers, err := read(ctx, node, call(abi.PackName()), call(abi.PackVersion()), call(abi.PackDOMAINSEPARATOR()))
+	if err != nil {
+		return Domain{}, err
+	}
+	name, nameErr := abi.UnpackName(answers[0])
+	version, versionErr := abi.UnpackVersion(answers[1])
+	want := contracts.Domain{Name: name, Version: version, ChainID: new(big.Int).SetUint64(chainID), Token: common.Address(address)}.Separator()
+	if nameErr != nil || versionErr != nil || !bytes.Equal(answers[2], want[:]) {
+		return Domain{}, nil
+	}
+	return Domain{name, version}, nil
 }

@@ -1,15 +1,19 @@
 package x402_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"errors"
 	"io"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
@@ -28,6 +32,7 @@ type gaslessWorld struct {
 	token   common.Address
 	factory common.Address
 	checker *x402.Checker
+	now     time.Time
 }
 
 func newWorld(t *testing.T) *gaslessWorld {
@@ -47,13 +52,104 @@ func newWorld(t *testing.T) *gaslessWorld {
 	return w
 }
 
-func (w *gaslessWorld) newChecker(network chain.Chain) *x402.Checker {
-	return x402.NewChecker([]chain.Chain{network}, func(key string) x402.Caller {
+// newChecker returns a checker that calls some nodes, or by default the chain's node.
+func (w *gaslessWorld) newChecker(network chain.Chain, some ...chain.BatchCaller) *x402.Checker {
+	if len(some) == 0 {
+		some = []chain.BatchCaller{w.Client().Client()}
+	}
+	return x402.NewChecker([]chain.Chain{network}, func(key string) chain.TransactionNode {
 		if key != network.Key {
 			return nil
 		}
-		return w.Client().Client()
-	})
+		return nodes(some)
+	}, func() time.Time { return w.now })
+}
+
+// nodes are the nodes of a chain; the first one answers.
+type nodes []chain.BatchCaller
+
+func (n nodes) Nodes() int { return len(n) }
+
+func (n nodes) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	err := n[0].BatchCallContext(ctx, batch)
+	for _, elem := range batch {
+		err = cmp.Or(err, elem.Error)
+	}
+	return err
+}
+
+func (n nodes) Each(ctx context.Context, _ int, ask func(context.Context, chain.BatchCaller) error) (all bool, err error) {
+	for _, node := range n {
+		if err = ask(ctx, nodes{node}); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// liar is a node that gives a token another name, and carries out no transfer.
+type liar struct {
+	chain.BatchCaller
+	w *gaslessWorld
+}
+
+func (l liar) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	err := l.BatchCaller.BatchCallContext(ctx, batch)
+	switch answer := *batch[0].Result.(*hexutil.Bytes); {
+	case len(batch) == 3:
+		name := contracts.TestUSDCDomain(l.w.ChainID(), l.w.token)
+		name.Name = "USD Coin."
+		answer[63] = byte(len(name.Name))
+		copy(answer[64:], name.Name)
+		separator := name.Separator()
+		*batch[2].Result.(*hexutil.Bytes) = separator[:]
+	case len(answer) >= 32*14:
+		clear(answer[32*8 : 32*9])
+	}
+	return err
+}
+
+// TestOneNodeDecidesNothing has a node lie about the domain of a token and about an authorization.
+func TestOneNodeDecidesNothing(t *testing.T) {
+	w := newWorld(t)
+	good := w.authorization(devchain.Address(w.Keys.Payer))
+	good.Signature = w.sign(good, w.Keys.Payer, w.token)
+	honest := chain.BatchCaller(w.Client().Client())
+	lying := liar{honest, w}
+	domain := func(c *x402.Checker) (x402.Domain, error) {
+		return c.Domain(t.Context(), chain.Local, invoice.Address(w.token))
+	}
+	refuses := func(c *x402.Checker) bool {
+		_, err := c.CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), good)
+		return err != nil
+	}
+	right := x402.Domain{Name: "USD Coin", Version: "2"}
+	for name, test := range map[string]struct {
+		nodes   []chain.BatchCaller
+		domain  x402.Domain // zero if they disagree
+		refused bool
+	}{
+		"two nodes":   {[]chain.BatchCaller{lying, honest}, x402.Domain{}, false},
+		"three nodes": {[]chain.BatchCaller{lying, honest, honest}, right, false},
+		"two false":   {[]chain.BatchCaller{lying, lying, honest}, x402.Domain{Name: "USD Coin.", Version: "2"}, true},
+	} {
+		c := w.newChecker(w.network, test.nodes...)
+		got, err := domain(c)
+		if got != test.domain || (err == nil) != (got != x402.Domain{}) || err != nil && !errors.Is(err, x402.ErrUnavailable) {
+			t.Errorf("%s: the domain is %+v, %v", name, got, err)
+		}
+		expect.Equal(t, refuses(c), test.refused, "%s: the authorization is refused:", name)
+	}
+	some := []chain.BatchCaller{lying}
+	c := w.newChecker(w.network, some...)
+	if got, err := domain(c); err != nil || got == right {
+		t.Errorf("by the false node the domain is %+v, %v", got, err)
+	}
+	some[0] = honest
+	w.now = w.now.Add(x402.DomainsLast)
+	if got, err := domain(c); err != nil || got != right {
+		t.Errorf("afterwards the domain is %+v, %v", got, err)
+	}
 }
 
 func must(t *testing.T, err error) {
@@ -147,7 +243,7 @@ func (w *gaslessWorld) smartAccount(signer *ecdsa.PrivateKey) (account common.Ad
 // noNode is a caller that reaches no node.
 type noNode struct{}
 
-func (noNode) CallContext(context.Context, any, string, ...any) error { return io.ErrUnexpectedEOF }
+func (noNode) BatchCallContext(context.Context, []rpc.BatchElem) error { return io.ErrUnexpectedEOF }
 
 func TestCheckOfAKey(t *testing.T) {
 	w := newWorld(t)
@@ -178,7 +274,7 @@ func TestCheckOfAKey(t *testing.T) {
 	wantRefused(t, err, invoice.RefusedDomain)
 	_, err = w.checker.CheckAuthorization(t.Context(), "none", invoice.Address(w.token), good)
 	wantRefused(t, err, invoice.RefusedGaslessOff)
-	away := x402.NewChecker(nil, func(string) x402.Caller { return noNode{} })
+	away := w.newChecker(w.network, noNode{})
 	if _, err := away.CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), good); err == nil || errors.As(err, new(*invoice.RefusalError)) {
 		t.Errorf("without a node: %v", err)
 	}
@@ -255,17 +351,17 @@ func TestCheckOfASmartAccount(t *testing.T) {
 	wantRefused(t, w.check(with(foreign)), invoice.RefusedSignature)
 }
 
-func TestTokenDomain(t *testing.T) {
+func TestDomain(t *testing.T) {
 	w := newWorld(t)
-	domain, err := w.checker.TokenDomain(t.Context(), w.network, invoice.Address(w.token))
-	if err != nil || domain != (x402.TokenDomain{Name: "USD Coin", Version: "2"}) {
+	domain, err := w.checker.Domain(t.Context(), chain.Local, invoice.Address(w.token))
+	if err != nil || domain != (x402.Domain{Name: "USD Coin", Version: "2"}) {
 		t.Errorf("the domain is %+v, %v", domain, err)
 	}
 	other := w.network
 	other.ID++
-	_, err = w.checker.TokenDomain(t.Context(), other, invoice.Address(w.token))
+	_, err = w.newChecker(other).Domain(t.Context(), chain.Local, invoice.Address(w.token))
 	wantRefused(t, err, invoice.RefusedDomain)
-	_, err = w.checker.TokenDomain(t.Context(), w.network, invoice.Address(w.Registry))
+	_, err = w.checker.Domain(t.Context(), chain.Local, invoice.Address(w.Registry))
 	if err == nil {
 		t.Error("the registry has a domain")
 	}
