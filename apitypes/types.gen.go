@@ -4049,7 +4049,7 @@ type X402SettleResponse struct {
 	// Payer The account that pays.
 	Payer string `json:"payer,omitempty"`
 
-	// Transaction The hash of the transaction; empty without success.
+	// Transaction The hash of the transaction; empty before one is sent.
 	Transaction string `json:"transaction"`
 
 	// Network The chain in CAIP-2; empty if the request names none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strings"
 )
 
 // errTooLarge is the error of a write beyond the limit of a response.
@@ -42,6 +43,17 @@ func (h *heldResponse) Write(p []byte) (int, error) {
 
 // failed reports whether the response has a status of 400 or more.
 func (h *heldResponse) failed() bool { return h.status >= http.StatusBadRequest }
+
+// keepPrivate forbids shared caches to store the response, which others would get without a payment.
+func (h *heldResponse) keepPrivate() {
+	directives := strings.Join(h.header.Values("Cache-Control"), ",")
+	for directive := range strings.SplitSeq(directives, ",") {
+		if d := strings.ToLower(strings.TrimSpace(directive)); d == "private" || d == "no-store" {
+			return
+		}
+	}
+	h.header.Add("Cache-Control", "private")
+}
 
 // release sends the response.
 func (h *heldResponse) release(w http.ResponseWriter) {

@@ -18,7 +18,9 @@
 // cannot be repeated by others, although the chain shows everything else in it.
 //
 // While the outcome of a payment is not known, the answer is 402 with the reason settlement_pending and without new
-// requirements. A client that then repeats the same payment gets the response, and is charged once.
+// requirements. A client then repeats the same payment, and is charged once. If it returns its secret, a response of GET
+// or HEAD is released three times, because one may be lost. Others are released once: the payment names the resource by
+// its URL, not by the request's body. Set Config.BaseURL if several servers are paid at one address.
 package x402
 
 import (
@@ -53,8 +55,10 @@ const Pending = "settlement_pending"
 
 // Defaults and limits.
 const (
-	// DefaultTimeout is how long a payment may take.
+	// DefaultTimeout is how long a payment may take. MinTimeout and MaxTimeout are the limits of Config.Timeout.
 	DefaultTimeout = time.Minute
+	MinTimeout     = 20 * time.Second
+	MaxTimeout     = time.Hour
 	// DefaultMaxResponse bounds the response of a handler, which is kept in memory until
 	// the payment is settled, in bytes.
 	DefaultMaxResponse = 1 << 20
@@ -103,6 +107,9 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
 	}
+	if cfg.Timeout < MinTimeout || cfg.Timeout > MaxTimeout {
+		return nil, fmt.Errorf("x402: Config.Timeout is %s; want %s to %s", cfg.Timeout, MinTimeout, MaxTimeout)
+	}
 	if cfg.MaxResponse == 0 {
 		cfg.MaxResponse = DefaultMaxResponse
 	}
@@ -132,7 +139,7 @@ func (m *Middleware) Handler(p Price, next http.Handler) http.Handler {
 		}
 		resource := m.resource(r, p)
 		payload.Resource = &resource // whatever resource the client names
-		if secret, named := payload.Accepted.Extra["clientSecret"]; named {
+		if secret, named := payload.Accepted.Extra["clientSecret"]; named && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			want.Extra["clientSecret"] = secret // so that a payment that is repeated gets its response again
 		}
 		m.serve(w, r, p, apitypes.X402Request{X402Version: Version, PaymentPayload: payload, PaymentRequirements: want}, next)
@@ -167,6 +174,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, p Price, paym
 	w.Header().Set(HeaderResponse, encode(settled))
 	switch {
 	case settled.Success:
+		held.keepPrivate()
 		held.release(w)
 	case settled.ErrorReason == Pending:
 		w.Header().Set("Retry-After", "1")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +165,41 @@ func TestPaid(t *testing.T) {
 	}
 }
 
+// TestPostIsReleasedOnce has a client return its secret: the facilitator must not answer repetitions of a POST, because
+// their bodies may differ.
+func TestPostIsReleasedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFacilitator(t)
+	shop := f.shop(t, forecast)
+	for method, named := range map[string]bool{http.MethodGet: true, http.MethodHead: true, http.MethodPost: false} {
+		r := expect.Must(http.NewRequestWithContext(t.Context(), method, shop.URL, strings.NewReader("")))
+		r.Header.Set(x402.HeaderSignature, payment(t, shop.URL, nil))
+		response, err := http.DefaultClient.Do(r)
+		expect.OK(t, err)
+		expect.OK(t, response.Body.Close())
+		if _, ok := f.last.Load().PaymentRequirements.Extra["clientSecret"]; ok != named || response.StatusCode != http.StatusOK {
+			t.Errorf("%s: answered %d, and the secret is required: %t", method, response.StatusCode, ok)
+		}
+	}
+}
+
+// TestPaidIsPrivate expects that no shared cache stores a paid response.
+func TestPaidIsPrivate(t *testing.T) {
+	t.Parallel()
+	f := newFacilitator(t)
+	for own, want := range map[string]string{
+		"": "private", "max-age=60": "max-age=60, private", `private="x"`: `private="x", private`, "no-store": "no-store", "max-age=60, Private": "max-age=60, Private",
+	} {
+		shop := f.shop(t, func(w http.ResponseWriter, _ *http.Request) {
+			if own != "" {
+				w.Header().Set("Cache-Control", own)
+			}
+		})
+		response, _ := get(t, shop.URL, payment(t, shop.URL, nil))
+		expect.Equal(t, strings.Join(response.Header.Values("Cache-Control"), ", "), want, "%q becomes", own)
+	}
+}
+
 // TestNotCharged requests responses that must not be settled.
 func TestNotCharged(t *testing.T) {
 	t.Parallel()
@@ -259,5 +295,10 @@ func TestConfig(t *testing.T) {
 	quittance := expect.Must(client.New("http://127.0.0.1:1"))
 	if _, err := x402.New(x402.Config{Client: quittance, Network: "eip155:1", Asset: "0x", PayTo: "0x", Name: "USD Coin"}); err == nil || !strings.Contains(err.Error(), "Version") {
 		t.Errorf("a configuration without a version: %v", err)
+	}
+	for timeout, ok := range map[time.Duration]bool{-1: false, 19 * time.Second: false, 20 * time.Second: true, time.Hour: true, time.Hour + 1: false} {
+		if _, err := x402.New(x402.Config{Client: quittance, Network: "eip155:1", Asset: "0x", PayTo: "0x", Name: "USD Coin", Version: "2", Timeout: timeout}); (err == nil) != ok {
+			t.Errorf("a timeout of %s: %v", timeout, err)
+		}
 	}
 }

@@ -190,11 +190,11 @@ func (o object) version() error {
 
 // timeout parses the member maxTimeoutSeconds.
 func (o object) timeout(dst *time.Duration) error {
-	const most = int64(MaxTimeout / time.Second)
+	const least, most = int64(MinTimeout / time.Second), int64(MaxTimeout / time.Second)
 	number, _ := o.members["maxTimeoutSeconds"].(json.Number)
 	n, err := strconv.ParseInt(number.String(), 10, 64)
-	if err != nil || n < 1 || n > most {
-		return errorf(InvalidRequirements, "%smaxTimeoutSeconds must be an integer from 1 to %d", o.path, most)
+	if err != nil || n < least || n > most {
+		return errorf(InvalidRequirements, "%smaxTimeoutSeconds must be an integer from %d to %d", o.path, least, most)
 	}
 	*dst = time.Duration(n) * time.Second
 	return nil

@@ -35,8 +35,8 @@ const (
 const (
 	// MaxHeader bounds a header's value, in bytes.
 	MaxHeader = 12 << 10
-	// MaxTimeout bounds maxTimeoutSeconds of requirements.
-	MaxTimeout = 24 * time.Hour
+	// MinTimeout and MaxTimeout bound maxTimeoutSeconds of requirements: clients sign for that long.
+	MinTimeout, MaxTimeout = invoice.MinAuthorizationWindow, invoice.MaxAuthorizationWindow
 	// MaxURL bounds the URL of a resource, in bytes.
 	MaxURL = 2048
 	// MaxText bounds other texts of a message, in bytes.

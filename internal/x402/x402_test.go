@@ -88,8 +88,8 @@ func TestReasons(t *testing.T) {
 		{`"eip155:84532"`, `"eip155:0"`, x402.InvalidNetwork},
 		{`"amount": "10000"`, `"amount": "0"`, x402.InvalidRequirements},
 		{`"amount": "10000"`, `"amount": 10000`, x402.InvalidRequirements},
-		{`"maxTimeoutSeconds": 60`, `"maxTimeoutSeconds": 0`, x402.InvalidRequirements},
-		{`"maxTimeoutSeconds": 60`, `"maxTimeoutSeconds": 86401`, x402.InvalidRequirements},
+		{`"maxTimeoutSeconds": 60`, `"maxTimeoutSeconds": 19`, x402.InvalidRequirements},
+		{`"maxTimeoutSeconds": 60`, `"maxTimeoutSeconds": 3601`, x402.InvalidRequirements},
 		{`0x036CbD53842c5426634e7929541eC2318f3dCF7e`, `0x036cbD53842c5426634e7929541eC2318f3dCF7e`, x402.InvalidRequirements}, // its checksum
 		{`"validAfter": "1740672089"`, `"validAfter": "-1"`, x402.NotYetValid},
 		{`"validBefore": "1740672154"`, `"validBefore": "253402300800"`, x402.NoLongerValid},

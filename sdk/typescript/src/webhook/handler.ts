@@ -8,8 +8,8 @@ export const maxBody = 1 << 20;
 
 /**
  * The functions that are called with events, by type. An event may be delivered more than once, always with the same
- * event.id and deliveryId, and events in any order, so the functions must be idempotent. They should return within 5
- * seconds. If one throws, the event is answered with 500, and delivered again.
+ * event.id, and events in any order, so the functions must be idempotent by event.id, which is signed; deliveryId is
+ * not. They should return within 5 seconds. If one throws, the event is answered with 500, and delivered again.
  */
 export type WebhookHandlers = {
   [T in WebhookEvent["type"]]?: (event: Extract<WebhookEvent, { type: T }>, deliveryId: string) => unknown;
