@@ -329,7 +329,7 @@ func TestBlockBeforePurchase(t *testing.T) {
 				settled, settlementErr := ledger.NewReader(w.db.store).X402Settlement(t.Context(), key)
 				if test.want == "" {
 					w.must(errors.Join(err, settlementErr))
-					if settled.InvoiceID != made.InvoiceID || w.invoice(made.InvoiceID).Status != invoice.Open {
+					if inv := w.invoice(made.InvoiceID); settled.InvoiceID != inv.ID || inv.Status != invoice.Open || !inv.TransferAmount.IsZero() {
 						t.Errorf("accepted: %+v, settled: %+v", made, settled)
 					}
 					return

@@ -39,11 +39,7 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, erro
 	p.Settlement.InvoiceID = inv.ID
 	accepted := s.newAuthorization(inv, a, checked)
 	call := &createCall{Value: &create{inv: inv, byMerchant: true, origin: access.OriginFrom(ctx)}}
-	err = s.tryPurchase(ctx, call, 0, p.Settlement, accepted, checked)
-	for try := 1; try <= maxTries && db.Taken(err); try++ { // another invoice has its transfer amount
-		err = s.tryPurchase(ctx, call, try, p.Settlement, accepted, checked)
-	}
-	if err != nil {
+	if err := s.insertPurchase(ctx, call, p.Settlement, accepted, checked); err != nil {
 		s.countAuthorization(inv.ChainKey, err)
 		return Authorization{}, err
 	}
@@ -52,10 +48,10 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, erro
 	return accepted, nil
 }
 
-// tryPurchase judges a purchase under the cursor of its chain and stores it, unless another invoice has its transfer
-// amount.
-func (s *Service) tryPurchase(
-	ctx context.Context, call *createCall, try int, settled X402Settlement, accepted Authorization, checked AuthorizationCheck,
+// insertPurchase judges a purchase under the cursor of its chain and stores it. Its invoice gets no transfer amount, which
+// its payer is not shown: purchases would use up those of other invoices.
+func (s *Service) insertPurchase(
+	ctx context.Context, call *createCall, settled X402Settlement, accepted Authorization, checked AuthorizationCheck,
 ) error {
 	calls, inv := []*createCall{call}, call.Value.inv
 	return s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
@@ -74,7 +70,7 @@ func (s *Service) tryPurchase(
 		if err := s.checkAgain(ctx, tx, inv, accepted.Authorization, checked); err != nil {
 			return err
 		}
-		refused, err := s.createIn(ctx, tx, out, calls, try)
+		refused, err := s.createIn(ctx, tx, out, calls, maxTries)
 		if err := cmp.Or(err, refused[call]); err != nil {
 			return err
 		}
