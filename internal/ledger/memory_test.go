@@ -476,9 +476,9 @@ func (m *memory) current(r invoice.RefundRecord) invoice.RefundRecord {
 func (m *memory) recordsOf(paymentID string) []invoice.RefundRecord {
 	records := m.prepared(func(r invoice.RefundRecord) bool { return r.PaymentID == paymentID })
 	for _, r := range m.refundsOf(paymentID) {
-		if r.PreparedID == "" && r.Status == invoice.Orphaned {
+		if tx, submitted := m.submitted[r.ID]; submitted && r.PreparedID == "" && r.Status == invoice.Orphaned {
 			records = append(records, invoice.RefundRecord{
-				ID: r.ID, PaymentID: paymentID, Status: invoice.RefundOrphaned, Transfer: r, SubmittedTx: m.submitted[r.ID],
+				ID: r.ID, PaymentID: paymentID, Status: invoice.RefundOrphaned, Transfer: r, SubmittedTx: tx,
 				Left: m.payments[paymentID].Amount.Minus(m.refunded[paymentID].All),
 			})
 		}

@@ -86,10 +86,15 @@ func transferOfRecord(t *invoice.Refund) []db.Column {
 
 // selectRecords reads records with their payment, their transfer and their submission in force. The joins are left
 // joins, so that databases begin with the records. A record costs the same however many others its payment has.
-var selectRecords = "SELECT " + recordTable.Of("refund_records") + ` FROM refund_records
+var selectRecords = selectRecordsBy("")
+
+// selectRecordsBy is selectRecords with an INDEXED BY clause.
+func selectRecordsBy(index string) string {
+	return "SELECT " + recordTable.Of("refund_records") + " FROM refund_records " + index + `
 	LEFT JOIN payments ON payments.id = refund_records.payment_id
 	LEFT JOIN refunds ON refunds.id = refund_records.refund_id
 	LEFT JOIN refund_submissions AS sent ON sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL `
+}
 
 func scanRecord(row db.Scanner) (invoice.RefundRecord, error) {
 	r, err := recordTable.Scan(row)
@@ -127,12 +132,19 @@ func addOthers(ctx context.Context, q db.Querier, records []invoice.RefundRecord
 			unsent = append(unsent, r.PaymentID)
 		}
 	}
-	reserving, err := reservingRefunds(ctx, q, slices.Compact(slices.Sorted(slices.Values(unsent))))
+	unsent = slices.Compact(slices.Sorted(slices.Values(unsent)))
+	others, err := reservingRefunds(ctx, q, unsent)
 	if err != nil {
 		return err
 	}
-	invoice.AddOthers(records, reserving)
-	return nil
+	// Withdrawn transfers reserve no amount, and may be mined again. One that was attributed by hand has no submission.
+	dropped, err := q.WhichExist(ctx, []string{"paid"}, db.RowsOf(unsent), `refund_records AS r JOIN refund_submissions ON refund_submissions.refund_id = r.id
+		WHERE r.payment_id = paid AND r.tag IS NULL AND r.status = 'orphaned'`)
+	for _, n := range dropped {
+		others = append(others, invoice.RefundRecord{PaymentID: unsent[n], Transfer: invoice.Refund{Status: invoice.Orphaned}})
+	}
+	invoice.AddOthers(records, others)
+	return err
 }
 
 // RefundListID returns the key by which lists of refunds are sorted.

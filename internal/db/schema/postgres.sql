@@ -1207,6 +1207,9 @@ CREATE INDEX refund_records_by_merchant_chain ON refund_records (merchant_id, ch
 CREATE INDEX refund_records_by_status ON refund_records (status, list_id);
 CREATE INDEX refund_records_by_chain ON refund_records (chain_key, list_id);
 CREATE INDEX refund_records_by_payment ON refund_records (payment_id, list_id);
+-- The refunds that may reserve a part of a payment.
+CREATE INDEX refund_records_reserving ON refund_records (payment_id)
+    WHERE tag IS NOT NULL OR submitted_tx IS NOT NULL AND status = 'orphaned';
 CREATE INDEX refund_records_by_invoice ON refund_records (invoice_id, list_id) WHERE invoice_id IS NOT NULL;
 CREATE INDEX refund_records_by_transaction ON refund_records (tx_hash, list_id) WHERE tx_hash IS NOT NULL;
 -- To match a transfer without a tag by its amount and accounts, or by its transaction, and to find records that expire.
