@@ -130,7 +130,7 @@ func TestIsolateBackup(t *testing.T) {
 		t.Errorf("the mark is %+v, %v", r, err)
 	}
 	err = s.Update(t.Context(), func(tx *db.Tx) error {
-		return webhooks.UnmarkCopy(t.Context(), tx, func(string) bool { return true }, time.Unix(3000, 0))
+		return webhooks.UnmarkCopy(t.Context(), tx, time.Unix(3000, 0))
 	})
 	expect.Error(t, db.ErrIsolated, "a copy became live")(err)
 }

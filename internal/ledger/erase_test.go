@@ -143,11 +143,11 @@ func TestEraseCustomer(t *testing.T) {
 // checkWaiting checks the bodies of the waiting deliveries.
 func (w *world) checkWaiting() {
 	w.t.Helper()
-	queues, err := webhooks.NewReader(w.db.store).Queues(w.t.Context(), webhooks.First)
+	queues, err := webhooks.NewReader(w.db.store).Queues(w.t.Context())
 	w.must(err)
 	now := at(w.head().Time.Unix() + day)
 	leased, err := webhooks.NewTables(w.db.store).LeaseDeliveries(w.t.Context(), webhooks.LeaseRequest{
-		LeaseID: "lease", Now: now, Until: now.Add(time.Minute), Lane: webhooks.First, Queues: queues, Healthy: 10, Suspect: 10, PerMerchant: 10,
+		LeaseID: "lease", Now: now, Until: now.Add(time.Minute), Queues: queues, Healthy: 10, Suspect: 10, PerMerchant: 10,
 	})
 	if err != nil || len(leased.Deliveries) == 0 {
 		w.t.Fatalf("%d deliveries wait, %v", len(leased.Deliveries), err)

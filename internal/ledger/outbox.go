@@ -40,7 +40,6 @@ func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) er
 		if err := s.emitUnattributed(ctx, tx, &out); err != nil {
 			return err
 		}
-		s.conf.Signals.LeaseEvents(out.events)
 		return out.save(ctx, tx)
 	})
 	if err == nil {

@@ -41,9 +41,6 @@ type Merchants interface {
 // They must not block. The components also find the work without them, later.
 // Each may be nil.
 type Signals struct {
-	// LeaseEvents is called in the transaction, before the events are inserted: the deliverer leases the
-	// deliveries that it will attempt once it is woken.
-	LeaseEvents   func(events []webhooks.Event)
 	WakeDeliverer func(events []webhooks.Event) // that were committed
 	WakeTxManager func(chainKey string)         // intents are due
 	WakeIndexer   func(chainKey string)         // a transfer was announced
@@ -60,9 +57,6 @@ type Signals struct {
 
 // orIgnored returns the signals with empty functions for nil ones.
 func (s Signals) orIgnored() Signals {
-	if s.LeaseEvents == nil {
-		s.LeaseEvents = func([]webhooks.Event) {}
-	}
 	if s.WakeDeliverer == nil {
 		s.WakeDeliverer = func([]webhooks.Event) {}
 	}

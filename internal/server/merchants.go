@@ -68,7 +68,6 @@ type directory struct {
 	Merchants
 	endpoints *webhooks.Directory
 	merchants *access.MerchantManager
-	isolated  bool
 }
 
 // Find returns a merchant, and whether invoices may be created for it.
@@ -78,12 +77,8 @@ func (d directory) Find(ctx context.Context, id string) (invoice.Merchant, bool,
 
 // WantsEvents reports whether deliveries of the merchant's events are scheduled. Without AcceptAll
 // they always are, even if this replica has no endpoint of the merchant: another replica may have one,
-// and an event that is not scheduled when it is emitted is never delivered. An isolated copy does not
-// schedule deliveries.
+// and an event that is not scheduled when it is emitted is never delivered.
 func (d directory) WantsEvents(merchantID string) bool {
-	if d.isolated {
-		return false
-	}
 	_, named := d.Configured[merchantID]
 	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.HasOwnEndpoint(merchantID)
 }

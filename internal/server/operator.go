@@ -76,22 +76,18 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 
 // deliveryQueues returns the queues of waiting deliveries.
 func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueues, err error) {
-	for _, lane := range []webhooks.Lane{webhooks.First, webhooks.Retry} {
-		queues, err := webhooks.NewReader(s.store).Queues(ctx, lane)
-		if err != nil {
-			return out, err
-		}
-		merchants, due := &out.FirstMerchants, &out.FirstDueAt
-		if lane == webhooks.Retry {
-			merchants, due = &out.RetryMerchants, &out.RetryDueAt
-		}
-		*merchants = int64(len(queues))
-		for _, q := range queues {
-			if at := s.clock.Wall(q.Head).Unix(); *due == 0 || at < *due {
-				*due = at
-			}
-		}
+	waiting, err := webhooks.NewReader(s.store).CountWaiting(ctx)
+	if err != nil {
+		return out, err
 	}
+	unix := func(at time.Time) int64 {
+		if at.IsZero() {
+			return 0
+		}
+		return s.clock.Wall(at).Unix()
+	}
+	out.FirstMerchants, out.FirstDueAt = waiting.FirstMerchants, unix(waiting.FirstDue)
+	out.RetryMerchants, out.RetryDueAt = waiting.RetryMerchants, unix(waiting.RetryDue)
 	counts, err := webhooks.NewReader(s.store).BreakerCounts(ctx)
 	out.PausedEndpoints, out.GoneEndpoints = counts[webhooks.BreakerOpen], counts[webhooks.BreakerGone]
 	return out, err

@@ -121,23 +121,18 @@ func (s *Server) dismissRecovery(ctx context.Context) error {
 		return err
 	}
 	begun, err := ledger.IsRecovering(ctx, s.store) // a backup of such a database has another state
-	switch marked := errors.Is(was.Err(), db.ErrMarkedCopy); {
+	switch {
 	case err != nil:
 		return err
 	case begun || was.State == db.RecoveryUnderWay:
 		return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
-	case marked:
-		if err := s.build(ctx); err != nil {
-			return err
-		}
 	}
 	is := db.Recovery{State: db.RecoveryNormal, Since: s.cfg.Now()}
 	return s.store.Update(ctx, func(tx *db.Tx) error {
-		if s.endpoints == nil {
+		if !was.MarkedByHand() {
 			return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
 		}
-		wants := directory{s.cfg.Merchants, s.endpoints, s.merchants, false}.WantsEvents
-		if err := webhooks.UnmarkCopy(ctx, tx, wants, s.clock.Now()); err != nil {
+		if err := webhooks.UnmarkCopy(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
 		return s.auditRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
@@ -331,13 +326,4 @@ func (s *Server) closePools() {
 	}
 	s.chains = nil
 	clear(s.byKey)
-}
-
-// leaseEvents returns the function that leases deliveries to this process; nil in a recovery, which
-// does not deliver.
-func (s *Server) leaseEvents() func([]webhooks.Event) {
-	if s.recovering {
-		return nil
-	}
-	return s.worker.LeaseEvents
 }

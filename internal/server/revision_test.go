@@ -454,7 +454,7 @@ func TestMerchants(t *testing.T) {
 		"nowhere to send to":  {quiet, "other", false},
 		"through the API":     {quiet, "owner", true},
 	} {
-		d := directory{test.merchants, endpoints, nil, false}
+		d := directory{test.merchants, endpoints, nil}
 		if d.WantsEvents(test.id) != test.wants {
 			t.Errorf("%s: wants events %v", name, d.WantsEvents(test.id))
 		}

@@ -282,9 +282,9 @@ func (s *Server) build(ctx context.Context) error {
 	s.feed = webhooks.NewFeed(webhooks.FeedConfig{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.openings = newOpenings(s.store, s.cfg.Now, s.cfg.Logger)
 	s.settle = ledger.New(ledger.Config{
-		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants, s.cfg.Isolated}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
+		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
 		Signals: ledger.Signals{
-			LeaseEvents: s.leaseEvents(), WakeDeliverer: countEvents(s.registry, s.committed),
+			WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
 					clock.Wake(run.wake)

@@ -78,7 +78,7 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 			}
 			dbtest.Schedule(t, s, "well", 0, 5, epoch.UnixMilli()-100)
 			w := newWorld(t, s, r.URL)
-			w.Limits = webhooks.Limits{First: 2, Retries: 2, Suspect: 4, Timeout: patience}
+			w.Limits = webhooks.Limits{Healthy: 2, Suspect: 4, Timeout: patience}
 			w.Endpoints = all(byPrefix("sick", url, r.URL))
 			w.start(t)
 			for well := 0; well < 5; {
@@ -286,22 +286,6 @@ func startWithSlowLeases(t *testing.T, s *db.DB, url string) (f *fresh, release 
 	f.advance(epoch)
 	receive(t, slow.began, "a request for the leases of slow")
 	return f, release
-}
-
-// TestLeaseDelaysNoFreshEvent checks that fresh events of a healthy endpoint do not wait for a blocked lease request.
-func TestLeaseDelaysNoFreshEvent(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		f, release := startWithSlowLeases(t, s, newReceiver(t, status(http.StatusOK)).URL)
-		e := f.insertLeased(t)
-		f.worker.Committed([]webhooks.Event{e})
-		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != webhooks.Delivered {
-			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
-		}
-		release()
-		if o := f.outcome(t); o.Delivery.MerchantID != "slow" {
-			t.Errorf("outcome of %s, want slow's", o.Delivery.MerchantID)
-		}
-	})
 }
 
 // TestLeaseGivesWay checks that more urgent work goes first, for a short time, before a lease request.

@@ -36,10 +36,10 @@ func leaseDeliveriesIn(ctx context.Context, tx *db.Tx, r LeaseRequest) (leased L
 	}
 	plan := NewPlan(r, breakers)
 	byDue, byDeadline := plan.Peeks()
-	if err := peek(ctx, tx, r.Lane, "due_ms", byDue, plan); err != nil {
+	if err := peek(ctx, tx, "due_ms", byDue, plan); err != nil {
 		return leased, err
 	}
-	if err := peek(ctx, tx, r.Lane, "deadline_ms", byDeadline, plan); err != nil {
+	if err := peek(ctx, tx, "deadline_ms", byDeadline, plan); err != nil {
 		return leased, err
 	}
 	if err := addInFlight(ctx, tx, r.Now, slices.Sorted(maps.Keys(breakers)), plan); err != nil {
@@ -90,12 +90,12 @@ func addInFlight(ctx context.Context, tx *db.Tx, now time.Time, ids []string, pl
 // peek reads the first deliveries of queues, in the order of a column, and adds
 // them to the plan. PostgreSQL reads many queues at once, with one limit for
 // all of them.
-func peek(ctx context.Context, tx *db.Tx, lane Lane, order string, peeks []Peek, plan *Plan) error {
+func peek(ctx context.Context, tx *db.Tx, order string, peeks []Peek, plan *Plan) error {
 	if tx.OnPostgres() {
-		return peekMany(ctx, tx, lane, order, peeks, plan)
+		return peekMany(ctx, tx, order, peeks, plan)
 	}
 	for _, p := range peeks {
-		found, err := db.QueryAll(ctx, tx, scanPeeked, peekQuery(lane, order, "$1", "$2", "$3", "$4"),
+		found, err := db.QueryAll(ctx, tx, scanPeeked, peekQuery(order, "$1", "$2", "$3", "$4"),
 			p.MerchantID, db.UnixMilli(p.Head), p.HeadSeq, db.UnixMilli(p.From), p.Limit)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func peek(ctx context.Context, tx *db.Tx, lane Lane, order string, peeks []Peek,
 	return nil
 }
 
-func peekMany(ctx context.Context, tx *db.Tx, lane Lane, order string, peeks []Peek, plan *Plan) error {
+func peekMany(ctx context.Context, tx *db.Tx, order string, peeks []Peek, plan *Plan) error {
 	for part := range slices.Chunk(peeks, db.MaxBatch) {
 		limit := 0
 		for _, p := range part {
@@ -113,7 +113,7 @@ func peekMany(ctx context.Context, tx *db.Tx, lane Lane, order string, peeks []P
 		}
 		found, err := db.QueryAll(ctx, tx, scanPeeked, `SELECT found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
 			AS wanted (merchant_id, head_ms, head_seq, from_ms) CROSS JOIN LATERAL (`+
-			peekQuery(lane, order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
+			peekQuery(order, "wanted.merchant_id", "wanted.head_ms", "wanted.head_seq", "wanted.from_ms")+") AS found",
 			db.Each(part, func(p Peek) string { return p.MerchantID }), db.Each(part, func(p Peek) int64 { return db.UnixMilli(p.Head) }),
 			db.Each(part, func(p Peek) int64 { return p.HeadSeq }), db.Each(part, func(p Peek) int64 { return db.UnixMilli(p.From) }), limit)
 		if err != nil {
@@ -133,10 +133,10 @@ func peekMany(ctx context.Context, tx *db.Tx, lane Lane, order string, peeks []P
 
 // peekQuery reads the first deliveries of a merchant's queue from its head on. $5
 // is the limit.
-func peekQuery(lane Lane, order, merchant, head, headSeq, from string) string {
+func peekQuery(order, merchant, head, headSeq, from string) string {
 	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
-		WHERE merchant_id = %s AND %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[3]s, seq LIMIT $5`,
-		merchant, Conditions[lane], order, head, headSeq, from)
+		WHERE merchant_id = %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[2]s, seq LIMIT $5`,
+		merchant, order, head, headSeq, from)
 }
 
 func scanPeeked(row db.Scanner) (d Delivery, err error) {

@@ -12,7 +12,7 @@ import (
 
 // OverdueRequest selects the deliveries that FailOverdueDeliveries fails.
 type OverdueRequest struct {
-	Worker      Deliverer // that asks
+	Endpoints   string // the hash of the endpoints in the configuration of the worker that asks
 	MerchantIDs []string
 	// Unreachable are the deliveries of merchants without an endpoint, as far as the worker knows.
 	Unreachable map[string]bool
@@ -71,7 +71,7 @@ func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]b
 	if len(r.Unreachable) == 0 {
 		return nil, nil
 	}
-	others, err := db.QueryRow(ctx, tx, db.ScanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.Now.UnixMilli(), r.Worker.Endpoints)
+	others, err := db.QueryRow(ctx, tx, db.ScanSeq, "SELECT count(*) FROM deliverers WHERE until_ms > $1 AND endpoints <> $2", r.Now.UnixMilli(), r.Endpoints)
 	if err != nil || others > 0 {
 		return nil, err
 	}
@@ -89,31 +89,14 @@ func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]b
 // overdue locks and returns the merchant's deliveries with deadlines that have passed. It includes
 // deliveries without an attempt only if the endpoint is given up.
 func overdue(ctx context.Context, tx *db.Tx, merchantID string, givenUp bool, now time.Time, limit int) ([]Delivery, error) {
-	look := func(conditions string, before time.Time) ([]Delivery, error) {
-		return db.QueryAll(ctx, tx, func(row db.Scanner) (d Delivery, err error) {
-			d.MerchantID = merchantID
-			err = row.Scan(&d.Seq, &d.Attempts)
-			return d, err
-		}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND "+conditions+" LIMIT $3"+tx.SkipLocked(), merchantID, before.UnixMilli(), limit)
+	attempted := " AND attempts > since"
+	if givenUp {
+		attempted = ""
 	}
-	if !givenUp {
-		return look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) AND attempts > since ORDER BY deadline_ms, seq", now)
-	}
-	found, err := look("attempts > 0 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2) ORDER BY deadline_ms, seq", now)
-	for _, first := range []struct {
-		conditions string
-		before     time.Time
-	}{
-		{"attempts = 0 AND lease_id IS NOT NULL AND due_ms <= $2 AND deadline_ms < $2 ORDER BY due_ms, seq", now},
-		// For a delivery that was never leased, the deadline is that long after its due time.
-		{"attempts = 0 AND lease_id IS NULL AND due_ms < $2 ORDER BY due_ms, seq", now.Add(-RetryWindow)},
-	} {
-		if err != nil || len(found) == limit {
-			break
-		}
-		var more []Delivery
-		more, err = look(first.conditions, first.before)
-		found = append(found, more[:min(len(more), limit-len(found))]...)
-	}
-	return found, err
+	return db.QueryAll(ctx, tx, func(row db.Scanner) (d Delivery, err error) {
+		d.MerchantID = merchantID
+		err = row.Scan(&d.Seq, &d.Attempts)
+		return d, err
+	}, "SELECT seq, attempts FROM deliveries WHERE merchant_id = $1 AND deadline_ms < $2 AND (lease_id IS NULL OR due_ms <= $2)"+attempted+
+		" ORDER BY deadline_ms, seq LIMIT $3"+tx.SkipLocked(), merchantID, now.UnixMilli(), limit)
 }

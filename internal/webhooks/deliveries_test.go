@@ -26,14 +26,14 @@ const now = 1_700_000_000_000
 // storedRequest returns a request for up to 10 first attempts, 4 of one merchant, for 30 s.
 func storedRequest(leaseID string) webhooks.LeaseRequest {
 	return webhooks.LeaseRequest{
-		LeaseID: leaseID, Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 30_000), Lane: webhooks.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
+		LeaseID: leaseID, Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 30_000), Healthy: 10, Suspect: 10, PerMerchant: 4,
 	}
 }
 
-// queues returns all queues of the request's lane, beginning after a merchant.
+// queues returns all queues, beginning after a merchant.
 func queues(t testing.TB, s *db.DB, r webhooks.LeaseRequest, after string) []webhooks.Queue {
 	t.Helper()
-	all, err := webhooks.NewReader(s).Queues(t.Context(), r.Lane)
+	all, err := webhooks.NewReader(s).Queues(t.Context())
 	rowtest.Must(t, err)
 	slices.SortFunc(all, func(a, b webhooks.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
 	i, _ := slices.BinarySearchFunc(all, after+"\x00", func(q webhooks.Queue, m string) int { return cmp.Compare(q.MerchantID, m) })
@@ -158,24 +158,20 @@ func TestLeaseDeliveriesFromHead(t *testing.T) {
 	})
 }
 
-func TestLeaseDeliveriesLanes(t *testing.T) {
+// TestLeaseRetry checks that a delivery to be tried again is leased when it is due, among those that were not attempted.
+func TestLeaseRetry(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		events := dbtest.Schedule(t, s, "m", 0, 2, now-10)
-		retries := storedRequest("l1")
-		retries.Lane = webhooks.Retry
-		wantIDs(t, "retries, when nothing was attempted", lease(t, s, retries))
-		r := storedRequest("l2")
+		r := storedRequest("l1")
 		first := lease(t, s, r)
 		wantIDs(t, "the first, of an endpoint that is not known yet", first, events[0].DeliveryID)
-		finish(t, s, again("l2", now), first...)
-		retries.LeaseID = "l3"
-		got := lease(t, s, retries)
-		wantIDs(t, "retries", got, events[0].DeliveryID)
-		if !got[0].Suspect || got[0].Attempts != 1 {
-			t.Errorf("leased %+v, want the second attempt, to a suspect endpoint", got[0])
-		}
+		finish(t, s, again("l1", now), first...)
 		trust(t, s, "m")
-		wantIDs(t, "first attempts", lease(t, s, storedRequest("l4")), events[1].DeliveryID)
+		got := lease(t, s, storedRequest("l2"))
+		wantIDs(t, "both", got, events[1].DeliveryID, events[0].DeliveryID)
+		if got[1].Attempts != 1 || got[1].Suspect {
+			t.Errorf("leased %+v, want the second attempt, to a healthy endpoint", got[1])
+		}
 	})
 }
 
@@ -215,7 +211,7 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		finish(t, s, again("l1", now+5), leased[:2]...) // due at now+5, with deadlines one millisecond apart
 		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "m", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 3, Pauses: 1, Until: rowtest.AtMS(now + 100_000_000)}))
 		r = storedRequest("l2")
-		r.Lane, r.Now = webhooks.Retry, rowtest.AtMS(now-11).Add(webhooks.RetryWindow-webhooks.FinalWindow)
+		r.Now = rowtest.AtMS(now - 11).Add(webhooks.RetryWindow - webhooks.FinalWindow)
 		got := leaseFrom(t, s, r)
 		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
 		if q := got.Queues[0]; !q.Breaker.Until.After(r.Now) || !q.Head.Equal(rowtest.AtMS(now+5)) {
@@ -225,7 +221,7 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		wantIDs(t, "near the first one's end", lease(t, s, r), leased[0].ID)
 		dbtest.Schedule(t, s, "n", 0, 2, now-10)
 		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "n", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 3, Pauses: 1, Until: rowtest.AtMS(now + 100_000_000)}))
-		r.LeaseID, r.Lane = "l4", webhooks.First
+		r.LeaseID = "l4"
 		r.Queues = []webhooks.Queue{{MerchantID: "n"}}
 		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
 	})
@@ -349,7 +345,6 @@ func TestFinishDeliveryWithoutAttempt(t *testing.T) {
 		dbtest.Schedule(t, s, "m", 0, 1, now)
 		finish(t, s, again("l1", now), lease(t, s, storedRequest("l1"))...)
 		r := storedRequest("l2")
-		r.Lane = webhooks.Retry
 		finish(t, s, webhooks.Outcome{LeaseID: "l2", Status: webhooks.Failed, Finished: rowtest.AtMS(now + 2)}, lease(t, s, r)...)
 		want := state{Status: webhooks.Failed, Count: 1, Finished: rowtest.AtMS(now + 2), Attempts: []webhooks.Attempt{{Number: 1}}}
 		expect.NoDiff(t, gocmp.Diff(want, storedRecord(t, s, "evt_m_000000")), "record")
@@ -416,19 +411,19 @@ func TestLeaseDeliveriesInFlight(t *testing.T) {
 func TestQueues(t *testing.T) {
 	const day = int64(webhooks.RetryWindow / time.Millisecond)
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		want := func(what string, lane webhooks.Lane, want ...webhooks.Queue) {
+		want := func(what string, want ...webhooks.Queue) {
 			t.Helper()
-			r := webhooks.LeaseRequest{Lane: lane}
-			if diff := gocmp.Diff(want, queues(t, s, r, "")); diff != "" && len(want) > 0 {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
-			}
+			expect.NoDiff(t, gocmp.Diff(want, queues(t, s, webhooks.LeaseRequest{}, "")), what)
 		}
 		dbtest.Schedule(t, s, "m", 0, 2, now)
 		dbtest.Schedule(t, s, "n", 0, 1, now+7)
-		want("two queues", webhooks.First, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now), End: rowtest.AtMS(now + day)}, webhooks.Queue{MerchantID: "n", Head: rowtest.AtMS(now + 7), End: rowtest.AtMS(now + 7 + day)})
+		n := webhooks.Queue{MerchantID: "n", Head: rowtest.AtMS(now + 7), End: rowtest.AtMS(now + 7 + day)}
+		want("two queues", webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now), End: rowtest.AtMS(now + day)}, n)
 		finish(t, s, again("l1", now+9), lease(t, s, storedRequest("l1"))...)
-		want("one failed", webhooks.First, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 1), End: rowtest.AtMS(now + 1 + day)}, webhooks.Queue{MerchantID: "n", Head: rowtest.AtMS(now + 7), End: rowtest.AtMS(now + 7 + day)})
-		want("and is to be tried again", webhooks.Retry, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 9), End: rowtest.AtMS(now + day)})
+		want("the first is to be tried again", webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 1), End: rowtest.AtMS(now + day)}, n)
+		waiting, err := webhooks.NewReader(s).CountWaiting(t.Context())
+		expect.OK(t, err)
+		expect.NoDiff(t, gocmp.Diff(webhooks.Waiting{FirstMerchants: 2, RetryMerchants: 1, FirstDue: rowtest.AtMS(now + 1), RetryDue: rowtest.AtMS(now + 9)}, waiting), "waiting")
 	})
 }
 
@@ -575,9 +570,9 @@ func TestExpireDeliveries(t *testing.T) {
 		expire("at the first deadline", now+day, 9, false, map[string]int{})
 		// One delivery is in flight. The lease of another one of its merchant has ended.
 		r := storedRequest("last")
-		r.Lane, r.Now, r.Until, r.Queues = webhooks.Retry, rowtest.AtMS(now+day), rowtest.AtMS(now+day+10), []webhooks.Queue{{MerchantID: "busy"}}
+		r.Now, r.Until, r.Queues = rowtest.AtMS(now+day), rowtest.AtMS(now+day+10), []webhooks.Queue{{MerchantID: "busy"}}
 		wantIDs(t, "under way", lease(t, s, r), "dlv_busy_000000")
-		r.Lane, r.Until, r.LeaseID, r.PerMerchant = webhooks.First, rowtest.AtMS(now+day+2), "ended", 2
+		r.Until, r.LeaseID, r.PerMerchant = rowtest.AtMS(now+day+2), "ended", 2
 		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "busy", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 2, Pauses: 1, Since: rowtest.AtMS(now + 3), Until: rowtest.AtMS(now + 2*day)}))
 		wantIDs(t, "abandoned", lease(t, s, r), "dlv_busy_000001")
 
@@ -613,15 +608,6 @@ func TestGivenUpEndpointIsProbed(t *testing.T) {
 			r.Now, r.Until, r.Queues = rowtest.AtMS(at+500), rowtest.AtMS(at+501), []webhooks.Queue{{MerchantID: "dead", Head: rowtest.AtMS(1)}}
 			wantIDs(t, "a probe half a second later", lease(t, s, r), events[1000*i+500].DeliveryID)
 		}
-		// The same applies to its retries.
-		for i, at := range []int64{now + day + 2000, now + day + 2100} {
-			r := storedRequest(fmt.Sprint("fail ", i))
-			r.Now, r.Until, r.Queues = rowtest.AtMS(at), rowtest.AtMS(at+1), []webhooks.Queue{{MerchantID: "dead", Head: rowtest.AtMS(1)}}
-			finish(t, s, again(r.LeaseID, at), lease(t, s, r)...)
-		}
-		r := storedRequest("retry")
-		r.Lane, r.Now, r.Until, r.Queues = webhooks.Retry, rowtest.AtMS(now+day+2100), rowtest.AtMS(now+day+2101), []webhooks.Queue{{MerchantID: "dead", Head: rowtest.AtMS(1)}}
-		wantIDs(t, "a retry that is in time", lease(t, s, r), events[2100].DeliveryID)
 	})
 }
 
@@ -651,22 +637,20 @@ func TestExpireWithoutEndpoint(t *testing.T) {
 		}
 		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "b", URL: "https://b.example/", ChangedAt: invoice.Unix(now/1000 + 1)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })
 		rowtest.Must(t, err)
-		me, other := webhooks.Deliverer{ID: "me", Endpoints: "x"}, webhooks.Deliverer{ID: "other", Endpoints: "y"}
 		at := now + day + 1
-		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), me, rowtest.AtMS(at), rowtest.AtMS(at+1000)))
-		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), other, rowtest.AtMS(at), rowtest.AtMS(at+10)))
+		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), "me", "x", rowtest.AtMS(at), rowtest.AtMS(at+1000)))
+		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), "other", "y", rowtest.AtMS(at), rowtest.AtMS(at+10)))
 		expire := func(what string, at int64, want map[string]int) {
 			t.Helper()
 			got, _, err := webhooks.NewTables(s).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
-				Worker: me, MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, Now: rowtest.AtMS(at), Limit: 10,
+				Endpoints: "x", MerchantIDs: []string{"a", "b"}, Unreachable: map[string]bool{"a": true, "b": true}, Now: rowtest.AtMS(at), Limit: 10,
 			})
 			if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 			}
 		}
 		expire("another process is configured otherwise", at, map[string]int{})
-		other.Endpoints = me.Endpoints
-		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), other, rowtest.AtMS(at), rowtest.AtMS(at+10)))
+		rowtest.Must(t, webhooks.NewTables(s).RegisterWorker(t.Context(), "other", "x", rowtest.AtMS(at), rowtest.AtMS(at+10)))
 		expire("all are configured alike, and one's day is over", at, map[string]int{"a": 1})
 		expire("later", at+10, map[string]int{"a": 2})
 		expire("an endpoint was set a day ago, and its secret cannot be decrypted", at+2000, map[string]int{"b": 3})

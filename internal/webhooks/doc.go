@@ -8,7 +8,7 @@
 // In memory a delivery waits in the schedule or is in flight: as part of a lease request, or as an attempt. What a
 // worker remembers only saves queries.
 //
-// An event that this process commits is passed directly to its worker: see handover.
+// An event that this process commits puts its merchant in line at once.
 //
 // # Rules
 //

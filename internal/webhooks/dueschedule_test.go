@@ -26,55 +26,47 @@ func TestScheduleLimitsTurns(t *testing.T) {
 	s := newSchedule(8)
 	for i := range 2 * maxTurns {
 		id := fmt.Sprint(i)
-		s.add(first, queueAt(id, 10, 1))
+		s.add(queueAt(id, 10, 1))
 		s.place(s.merchant(id), at(10))
 	}
-	expect.Len(t, s.take(first, suspect, 1000, at(10)), maxTurns, "turns at once:")
+	expect.Len(t, s.take(suspect, 1000, at(10)), maxTurns, "turns at once:")
 }
 
 // TestScheduleForgets checks that a merchant is kept if more than its breaker is known.
 func TestScheduleForgets(t *testing.T) {
 	s := newSchedule(8)
-	s.add(first, queueAt("first", 1, 1))
-	s.add(retry, queueAt("retry", 1, 1))
+	s.add(queueAt("waits", 1, 1))
 	s.merchant("in flight").inFlight = []int64{1}
 	s.merchant("leasing").leasing = true
 	s.merchant("unreachable").unreachable = true
 	s.merchant("idle").breaker.Healthy = true
-	var forgotten []string
-	s.forget(func(id string) { forgotten = append(forgotten, id) })
-	if !slices.Equal(forgotten, []string{"idle"}) || len(s.merchants) != 5 {
-		t.Errorf("forgot %q and kept %d", forgotten, len(s.merchants))
+	s.forget()
+	if s.merchants["idle"] != nil || len(s.merchants) != 4 {
+		t.Errorf("kept %v", slices.Collect(maps.Keys(s.merchants)))
 	}
-}
-
-// key is a queue of a model.
-type key struct {
-	merchant string
-	lane     int
 }
 
 // model is the expected knowledge of a schedule, in the simplest form.
 type model struct {
 	now   time.Time
-	heads map[key]Queue // where a queue begins
-	asked map[key]Queue // the queues that had a turn that has not ended, as they were then
+	heads map[string]Queue // where a queue begins
+	asked map[string]Queue // the queues that had a turn that has not ended, as they were then
 	known map[string]*merchant
 	// passed holds for each queue that could have had a turn the queues that had one since.
-	passed map[key]map[key]bool
+	passed map[string]map[string]bool
 }
 
 // newModel returns a schedule and its model.
 func newModel() (schedule, *model) {
 	s := newSchedule(8)
 	return s, &model{
-		now: at(1000), heads: make(map[key]Queue), asked: make(map[key]Queue), known: s.merchants,
-		passed: make(map[key]map[key]bool),
+		now: at(1000), heads: make(map[string]Queue), asked: make(map[string]Queue), known: s.merchants,
+		passed: make(map[string]map[string]bool),
 	}
 }
 
 // add records that a queue holds a delivery.
-func (m *model) add(k key, q Queue) {
+func (m *model) add(k string, q Queue) {
 	head, ok := m.heads[k]
 	if !ok || q.Before(head) {
 		m.heads[k] = q
@@ -85,8 +77,8 @@ func (m *model) add(k key, q Queue) {
 }
 
 // dueAt returns when a queue is due.
-func (m *model) dueAt(k key) time.Time {
-	q, merchant := m.heads[k], m.known[k.merchant]
+func (m *model) dueAt(k string) time.Time {
+	q, merchant := m.heads[k], m.known[k]
 	held := clock.Later(merchant.breaker.Until, merchant.backoffUntil)
 	if final := q.End.Add(-FinalWindow); !q.End.IsZero() && final.Before(held) {
 		held = final
@@ -95,12 +87,10 @@ func (m *model) dueAt(k key) time.Time {
 }
 
 // kindOf returns the reason why a queue waits, and whether it waits for a turn.
-func (m *model) kindOf(k key) (kind, bool) {
+func (m *model) kindOf(k string) (kind, bool) {
 	_, holds := m.heads[k]
-	merchant := m.known[k.merchant]
-	for asked := range m.asked {
-		holds = holds && asked.merchant != k.merchant
-	}
+	merchant := m.known[k]
+	_, asked := m.asked[k]
 	kind := suspect
 	if merchant.breaker.Healthy {
 		kind = healthy
@@ -108,13 +98,13 @@ func (m *model) kindOf(k key) (kind, bool) {
 	if len(merchant.inFlight) >= min(8, max(1, merchant.breaker.Allowed)) {
 		kind = full
 	}
-	return kind, holds && !merchant.unreachable
+	return kind, holds && !asked && !merchant.unreachable
 }
 
-// due returns the queues of one lane and kind that are due.
-func (m *model) due(lane int, of kind) (due []key) {
+// due returns the queues of one kind that are due.
+func (m *model) due(of kind) (due []string) {
 	for k := range m.heads {
-		if kind, waits := m.kindOf(k); waits && k.lane == lane && kind == of && !m.dueAt(k).After(m.now) {
+		if kind, waits := m.kindOf(k); waits && kind == of && !m.dueAt(k).After(m.now) {
 			due = append(due, k)
 		}
 	}
@@ -123,16 +113,14 @@ func (m *model) due(lane int, of kind) (due []key) {
 
 // next returns when a queue becomes due that does not wait behind another.
 func (m *model) next() (next time.Time) {
-	for lane := range laneCount {
-		for of := range kindCount {
-			if len(m.due(lane, of)) > 0 {
-				continue
-			}
-			for k := range m.heads {
-				kind, waits := m.kindOf(k)
-				if at := m.dueAt(k); waits && k.lane == lane && kind == of && (next.IsZero() || at.Before(next)) {
-					next = at
-				}
+	for of := range kindCount {
+		if len(m.due(of)) > 0 {
+			continue
+		}
+		for k := range m.heads {
+			kind, waits := m.kindOf(k)
+			if at := m.dueAt(k); waits && kind == of && (next.IsZero() || at.Before(next)) {
+				next = at
 			}
 		}
 	}
@@ -140,15 +128,15 @@ func (m *model) next() (next time.Time) {
 }
 
 // took records turns, and returns an error unless they were due and fair: while a queue could have a turn, no other of
-// its lane and kind has two.
-func (m *model) took(lane int, of kind, limit int, taken []Queue) error {
-	due := m.due(lane, of)
+// its kind has two.
+func (m *model) took(of kind, limit int, taken []Queue) error {
+	due := m.due(of)
 	for _, q := range taken {
-		k := key{q.MerchantID, lane}
+		k := q.MerchantID
 		if !slices.Contains(due, k) || q != m.heads[k] {
 			return fmt.Errorf("%+v had a turn; due were %+v", q, due)
 		}
-		due = slices.DeleteFunc(due, func(other key) bool { return other == k || other.merchant == k.merchant })
+		due = slices.DeleteFunc(due, func(other string) bool { return other == k })
 		m.asked[k] = q
 		delete(m.heads, k)
 		delete(m.passed, k)
@@ -157,7 +145,7 @@ func (m *model) took(lane int, of kind, limit int, taken []Queue) error {
 				return fmt.Errorf("%+v had two turns while %+v waited", k, other)
 			}
 			if m.passed[other] == nil {
-				m.passed[other] = make(map[key]bool)
+				m.passed[other] = make(map[string]bool)
 			}
 			m.passed[other][k] = true
 		}
@@ -166,14 +154,14 @@ func (m *model) took(lane int, of kind, limit int, taken []Queue) error {
 		return fmt.Errorf("%d of %d turns, although %+v are due", len(taken), limit, due)
 	}
 	// A queue that cannot have a turn now has to wait its full time again later.
-	maps.DeleteFunc(m.passed, func(k key, _ map[key]bool) bool {
-		return k.lane == lane && !slices.Contains(m.due(lane, of), k)
+	maps.DeleteFunc(m.passed, func(k string, _ map[string]bool) bool {
+		return !slices.Contains(m.due(of), k)
 	})
 	return nil
 }
 
 // answered records how a turn left its queue.
-func (m *model) answered(k key, q Queue) {
+func (m *model) answered(k string, q Queue) {
 	added, ok := m.heads[k]
 	delete(m.asked, k)
 	delete(m.heads, k)
@@ -186,7 +174,7 @@ func (m *model) answered(k key, q Queue) {
 }
 
 // TestScheduleProperties compares a schedule with a model: the queues that have a turn are
-// due, not blocked, and of the right lane and kind; as many have one as there is room for;
+// due, not blocked, and of the right kind; as many have one as there is room for;
 // while one waits, no other has two; and the schedule knows when the next becomes due.
 func TestScheduleProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -203,30 +191,23 @@ func TestScheduleProperties(t *testing.T) {
 			return q
 		}
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
-			id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "merchant")
-			k := key{id, rapid.IntRange(first, retry).Draw(t, "lane")}
-			merchant := s.merchant(k.merchant)
-			changed := func() { // it begins to wait anew
-				delete(m.passed, key{k.merchant, first})
-				delete(m.passed, key{k.merchant, retry})
-			}
+			k := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "merchant")
+			merchant := s.merchant(k)
+			changed := func() { delete(m.passed, k) } // it begins to wait anew
 			switch rapid.IntRange(0, 7).Draw(t, "what") {
 			case 0, 1:
-				q := some(k.merchant)
-				s.add(k.lane, q)
+				q := some(k)
+				s.add(q)
 				m.add(k, q)
 			case 2:
-				for asked, q := range m.asked {
-					if asked != k {
-						continue
-					}
+				if q, asked := m.asked[k]; asked {
 					switch rapid.IntRange(0, 2).Draw(t, "answer") {
 					case 0:
-						q = some(k.merchant)
+						q = some(k)
 					case 1:
-						q = Queue{MerchantID: k.merchant}
+						q = Queue{MerchantID: k}
 					}
-					s.putBack(k.lane, q)
+					s.putBack(q)
 					m.answered(k, q)
 				}
 			case 3:
@@ -247,7 +228,7 @@ func TestScheduleProperties(t *testing.T) {
 			case 7:
 				of := rapid.SampledFrom([]kind{healthy, suspect}).Draw(t, "kind")
 				limit := rapid.IntRange(0, 4).Draw(t, "limit")
-				expect.OK(t, m.took(k.lane, of, limit, s.take(k.lane, of, limit, m.now)))
+				expect.OK(t, m.took(of, limit, s.take(of, limit, m.now)))
 			}
 			s.place(merchant, m.now)
 			check(t, s, m)
@@ -256,7 +237,7 @@ func TestScheduleProperties(t *testing.T) {
 }
 
 // TestScheduleFairness checks that every queue that is due has a turn before another of its
-// lane and kind has two, while many merchants have more deliveries than there is room for.
+// kind has two, while many merchants have more deliveries than there is room for.
 func TestScheduleFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, m := newModel()
@@ -270,18 +251,18 @@ func TestScheduleFairness(t *testing.T) {
 			m.now = m.now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "passes")) * time.Millisecond)
 			for len(asked) > 0 && rapid.Bool().Draw(t, "an answer arrives") {
 				left := due(asked[0].MerchantID)
-				s.putBack(first, left)
-				m.answered(key{left.MerchantID, first}, left)
+				s.putBack(left)
+				m.answered(left.MerchantID, left)
 				s.place(s.merchant(left.MerchantID), m.now)
 				asked = asked[1:]
 			}
 			q := due(rapid.SampledFrom(merchants).Draw(t, "merchant"))
-			s.add(first, q)
-			m.add(key{q.MerchantID, first}, q)
+			s.add(q)
+			m.add(q.MerchantID, q)
 			s.place(s.merchant(q.MerchantID), m.now)
 			limit := rapid.IntRange(0, 3).Draw(t, "limit")
-			taken := s.take(first, suspect, limit, m.now)
-			expect.OK(t, m.took(first, suspect, limit, taken))
+			taken := s.take(suspect, limit, m.now)
+			expect.OK(t, m.took(suspect, limit, taken))
 			asked = append(asked, taken...)
 		}
 	})
@@ -289,11 +270,9 @@ func TestScheduleFairness(t *testing.T) {
 
 // check compares which queues are due now, and which is next.
 func check(t *rapid.T, s schedule, m *model) {
-	for lane := range laneCount {
-		for of := range kindCount {
-			if due := m.due(lane, of); s.of(lane, of).due(m.now) != (len(due) > 0) {
-				t.Fatalf("kind %d of lane %d is due: %t, want %+v", of, lane, s.of(lane, of).due(m.now), due)
-			}
+	for of := range kindCount {
+		if due := m.due(of); s.turns[of].due(m.now) != (len(due) > 0) {
+			t.Fatalf("kind %d is due: %t, want %+v", of, s.turns[of].due(m.now), due)
 		}
 	}
 	if got, want := s.next(m.now), m.next(); !got.Equal(want) {

@@ -306,7 +306,6 @@ func TestCleanAttempts(t *testing.T) {
 				t.Errorf("%s: %+v, want %d attempts in the log", leased[i].EventID, got, want)
 			}
 		}
-		r.Lane = webhooks.Retry
 		o := success("l")
 		o.Attempt.Number = 2
 		finish(t, s, o, lease(t, s, r)...)

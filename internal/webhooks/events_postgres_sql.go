@@ -7,24 +7,20 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// insertEvents inserts events with their numbers and their deliveries. It returns the inserted ones,
-// and how many workers are registered in addition to the one that leases.
+// insertEvents inserts events with their numbers and their deliveries, and returns the inserted ones.
 const insertEvents = `WITH newest AS (
 		SELECT COALESCE(max(seq), 0) AS seq FROM events
-	), others AS (
-		SELECT count(*) AS workers FROM deliverers WHERE id <> $1 AND until_ms > $2
 	), fresh AS (
-		SELECT * FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[])
-			WITH ORDINALITY AS f (id, type, subject, merchant_id, invoice_id, body, created_at, delivery_id, due_ms, lease_until_ms, n)
+		SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::bigint[])
+			WITH ORDINALITY AS f (id, type, subject, merchant_id, invoice_id, body, created_at, delivery_id, due_ms, n)
 	), inserted AS (
 		INSERT INTO events (id, seq, type, subject, merchant_id, invoice_id, body, created_at, delivery_id)
 		SELECT id, newest.seq + n, type, subject, merchant_id, NULLIF(invoice_id, ''), body, created_at, NULLIF(delivery_id, '') FROM fresh, newest ORDER BY n
 		ON CONFLICT (subject, type) DO NOTHING RETURNING id, seq
 	), scheduled AS (
-		INSERT INTO deliveries (seq, merchant_id, due_ms, deadline_ms, lease_id)
-		SELECT inserted.seq, merchant_id, CASE WHEN leased THEN lease_until_ms ELSE due_ms END, due_ms + $3, CASE WHEN leased THEN $1 END
-		FROM inserted JOIN (SELECT fresh.*, lease_until_ms > 0 AND workers = 0 AS leased FROM fresh, others) f USING (id) WHERE delivery_id <> ''
-	) SELECT id, seq, workers FROM inserted, others`
+		INSERT INTO deliveries (seq, merchant_id, due_ms, deadline_ms)
+		SELECT inserted.seq, merchant_id, due_ms, due_ms + $1 FROM inserted JOIN fresh USING (id) WHERE delivery_id <> ''
+	) SELECT id, seq FROM inserted`
 
 // insertEventsOnPostgres inserts events in one statement, which it sends together with the commit, so
 // that no other transaction waits for a round trip of this one. Until then the events have no number.
@@ -32,7 +28,6 @@ func insertEventsOnPostgres(ctx context.Context, tx *db.Tx, events []Event) erro
 	if err := lockEvents(ctx, tx); err != nil {
 		return err
 	}
-	leaser, now := leaserOf(events)
 	fresh := firstOfEach(events)
 	text := func(column func(e *Event) string) []string { return db.Each(fresh, column) }
 	byID := make(map[string]*Event, len(fresh))
@@ -41,15 +36,15 @@ func insertEventsOnPostgres(ctx context.Context, tx *db.Tx, events []Event) erro
 	}
 	return tx.Send(ctx, func(row db.Scanner) error {
 		var id string
-		var seq, others int64
-		if err := row.Scan(&id, &seq, &others); err != nil {
+		var seq int64
+		if err := row.Scan(&id, &seq); err != nil {
 			return err
 		}
-		byID[id].insertedAs(seq, others)
+		byID[id].Seq = seq
 		return nil
-	}, insertEvents, leaser, now.UnixMilli(), RetryWindow.Milliseconds(),
+	}, insertEvents, RetryWindow.Milliseconds(),
 		text(func(e *Event) string { return e.ID }), text(func(e *Event) string { return string(e.Type) }), text(func(e *Event) string { return e.Subject }),
 		text(func(e *Event) string { return e.MerchantID }), text(func(e *Event) string { return e.InvoiceID }), text(func(e *Event) string { return string(e.Body) }),
 		db.Each(fresh, func(e *Event) int64 { return invoice.UnixSeconds(e.CreatedAt) }), text(func(e *Event) string { return e.DeliveryID }),
-		db.Each(fresh, func(e *Event) int64 { return e.Due.UnixMilli() }), db.Each(fresh, func(e *Event) int64 { return db.UnixMilli(e.LeaseUntil) }))
+		db.Each(fresh, func(e *Event) int64 { return e.Due.UnixMilli() }))
 }

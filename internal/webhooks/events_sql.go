@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -24,10 +23,6 @@ type Event struct {
 	// has no endpoint to deliver to.
 	DeliveryID string
 	Due        time.Time // when its first attempt is due
-	// LeaseID leases the delivery until LeaseUntil to the worker with this id, if it is the only
-	// registered one. InsertEvents clears it if another worker is registered.
-	LeaseID    string
-	LeaseUntil time.Time
 }
 
 // eventsLock is the key of PostgreSQL's advisory lock on the order of events.
@@ -50,13 +45,6 @@ func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
 	if err != nil {
 		return err
 	}
-	leaser, now := leaserOf(events)
-	var others int64
-	if leaser != "" {
-		if others, err = otherWorkers(ctx, tx, leaser, now); err != nil {
-			return err
-		}
-	}
 	fresh := firstOfEach(events)
 	rows, numbers := make([][]any, len(fresh)), make(map[string]int64, len(fresh))
 	for i, e := range fresh {
@@ -72,12 +60,11 @@ func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
 	maps.DeleteFunc(numbers, func(id string, _ int64) bool { return !inserted[id] })
 	var deliveries [][]any
 	for _, e := range fresh {
-		e.insertedAs(numbers[e.ID], others)
-		if e.Seq != 0 && e.DeliveryID != "" {
-			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.Due.UnixMilli(), db.UnixMilli(e.LeaseUntil)), e.Due.Add(RetryWindow).UnixMilli(), db.OrNull(e.LeaseID)})
+		if e.Seq = numbers[e.ID]; e.Seq != 0 && e.DeliveryID != "" {
+			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, e.Due.UnixMilli(), e.Due.Add(RetryWindow).UnixMilli()})
 		}
 	}
-	return tx.Insert(ctx, db.Insertion{Table: "deliveries", Columns: []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, Conflict: ""}, deliveries)
+	return tx.Insert(ctx, db.Insertion{Table: "deliveries", Columns: []string{"seq", "merchant_id", "due_ms", "deadline_ms"}, Conflict: ""}, deliveries)
 }
 
 // firstOfEach returns the first event of each id, and leaves the others out.
@@ -85,12 +72,10 @@ func firstOfEach(events []Event) []*Event {
 	seen, first := make(map[string]bool, len(events)), make([]*Event, 0, len(events))
 	for i := range events {
 		e := &events[i]
-		if e.Seq = 0; seen[e.ID] {
-			e.LeaseID, e.LeaseUntil = "", time.Time{}
-			continue
+		if e.Seq = 0; !seen[e.ID] {
+			seen[e.ID] = true
+			first = append(first, e)
 		}
-		seen[e.ID] = true
-		first = append(first, e)
 	}
 	return first
 }
@@ -112,23 +97,7 @@ func eventColumns(e *Event) []db.Column {
 	}
 }
 
-// leaserOf returns the worker that leases some of the events, and the time.
-func leaserOf(events []Event) (worker string, now time.Time) {
-	i := max(0, slices.IndexFunc(events, func(e Event) bool { return e.LeaseID != "" }))
-	return events[i].LeaseID, events[i].Due
-}
-
-// insertedAs sets the number of an event, or 0 if it was left out. It clears the lease while other
-// workers are registered, because each worker counts the leased deliveries before it leases more.
-func (e *Event) insertedAs(seq, others int64) {
-	e.Seq = seq
-	if others > 0 {
-		e.LeaseID, e.LeaseUntil = "", time.Time{}
-	}
-}
-
-// lockEvents keeps other transactions from inserting events and from registering
-// workers until this one ends. It uses an advisory lock, because a row that every
+// lockEvents keeps other transactions from inserting events until this one ends. It uses an advisory lock, because a row that every
 // event updates would accumulate dead versions.
 func lockEvents(ctx context.Context, tx *db.Tx) error {
 	if !tx.OnPostgres() {

@@ -12,9 +12,16 @@ import (
 // sending is an attempt in flight: an exchange, and the recording of its outcome.
 type sending struct {
 	job
-	lane  *lane
 	began time.Time // by time.Now, not by the schedule's clock
 	task  *clock.Task
+}
+
+// lane is the label of the metrics.
+func (j job) lane() string {
+	if j.Attempts > 0 {
+		return "retry"
+	}
+	return "first"
 }
 
 // finished is the end of an attempt.
@@ -31,17 +38,17 @@ type finished struct {
 }
 
 // start starts an attempt.
-func (r *run) start(l *lane, j job, now time.Time) {
-	f := &sending{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
+func (r *run) start(j job, now time.Time) {
+	f := &sending{job: j, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
 	r.attempts[f] = struct{}{}
 	m := r.schedule.merchant(j.MerchantID)
 	m.inFlight = append(m.inFlight, j.Seq)
 	if j.Suspect {
-		l.suspectAttempts++
+		r.slots.suspectAttempts++
 	} else {
-		l.attempts[f] = now
+		r.slots.attempts[f] = now
 	}
-	r.conf.Metrics.inFlight.WithLabelValues(string(l.name)).Inc()
+	r.conf.Metrics.inFlight.WithLabelValues(j.lane()).Inc()
 	recorder := r.recorder
 	go func() {
 		over := r.deliver(r.work, j, recorder)
@@ -64,7 +71,7 @@ func (r *run) finish(f finished) {
 		r.giveBack(f.outcome.LeaseID, d.Seq)
 	}
 	if !f.outcome.NextDue.IsZero() {
-		r.schedule.add(retry, Queue{MerchantID: d.MerchantID, Head: f.outcome.NextDue, HeadSeq: d.Seq})
+		r.schedule.add(Queue{MerchantID: d.MerchantID, Head: f.outcome.NextDue, HeadSeq: d.Seq})
 	}
 	r.freeSlot(f.attempt)
 	if f.outcome.Change != nil {
@@ -77,11 +84,11 @@ func (r *run) finish(f finished) {
 func (r *run) freeSlot(f *sending) {
 	delete(r.attempts, f)
 	if f.Suspect {
-		f.lane.suspectAttempts--
+		r.slots.suspectAttempts--
 	} else {
-		delete(f.lane.attempts, f)
+		delete(r.slots.attempts, f)
 	}
-	r.conf.Metrics.inFlight.WithLabelValues(string(f.lane.name)).Dec()
+	r.conf.Metrics.inFlight.WithLabelValues(f.lane()).Dec()
 	m := r.schedule.merchant(f.MerchantID)
 	m.inFlight = slices.DeleteFunc(m.inFlight, func(seq int64) bool { return seq == f.Seq })
 }
@@ -101,7 +108,7 @@ func (r *run) reapStalled() {
 			r.conf.Metrics.stalled.Inc()
 			f.task.Replace()
 			r.freeSlot(f)
-			r.schedule.add(f.lane.number, Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
+			r.schedule.add(Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
 			r.place(f.MerchantID, r.conf.Schedule())
 		}
 	}
@@ -137,9 +144,6 @@ func (r *run) returnMail(m mail) {
 			r.giveBack(q.LeaseID, d.Seq)
 		}
 	}
-	for _, e := range m.fresh {
-		r.giveBack(e.LeaseID, e.Seq)
-	}
 }
 
 // stop waits for the attempts in flight and releases the leases of those that did not finish. Once the grace is over it
@@ -149,23 +153,13 @@ func (r *run) stop() error {
 	defer task.End()
 	patience, forget := outlive(r.work, stopTimeout)
 	defer forget()
-	r.handover.open("", time.Time{}, 0)
 	r.drain(patience)
 	released, err := r.release(r.work)
 	if released > 0 {
 		r.conf.Logger.InfoContext(r.work, "webhook deliveries released unfinished", "deliveries", released)
 	}
 	r.log.flush(true)
-	stuck := len(r.attempts)+len(r.running()) > 0
-	if !stuck {
-		stuck = !r.resync.wait(patience)
-	}
-	// A worker that still holds leases stays registered until they end.
-	if err == nil && !stuck && !r.registeredUntil.IsZero() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), storeTimeout)
-		defer cancel()
-		err = r.conf.Store.DeregisterWorker(ctx, r.id)
-	}
+	r.resync.wait(patience)
 	if err != nil {
 		return fmt.Errorf("stop the webhook worker: deliveries that were not released fall due when their leases end: %w", err)
 	}

@@ -5,17 +5,7 @@ import (
 	"time"
 )
 
-// Lane separates first attempts from retries. Each merchant has a queue in each
-// lane.
-type Lane string
-
-// The lanes, by the names that metrics and logs use.
-const (
-	First Lane = "first"
-	Retry Lane = "retry"
-)
-
-// Queue is a merchant's queue in a lane, and the position from which to look for due deliveries: as far as the caller
+// Queue is a merchant's queue, and the position from which to look for due deliveries: as far as the caller
 // knows, no delivery waits that was due before Head, or at Head with a lower number than HeadSeq. A delivery in flight
 // is due when its lease ends. On PostgreSQL there may be many dead row versions before the head. Without Head, each
 // would be visited while a long snapshot prevents vacuuming.
@@ -36,12 +26,11 @@ type LeaseRequest struct {
 	LeaseID string // new for each request
 	Now     time.Time
 	Until   time.Time // when the lease expires
-	Lane    Lane
-	Queues  []Queue // in the order of their turns
+	Queues  []Queue   // in the order of their turns
 	// Healthy and Suspect are the maximum numbers of deliveries to lease, to healthy endpoints and to suspect ones.
 	Healthy, Suspect int
 	// PerMerchant is how many deliveries of one merchant may be in flight, over
-	// all lanes and workers. The merchant's breaker may allow fewer.
+	// all workers. The merchant's breaker may allow fewer.
 	PerMerchant int
 	// InFlight are the deliveries that the requesting worker has in flight, by merchant. Their leases may have ended.
 	InFlight map[string][]int64
@@ -58,7 +47,7 @@ type Leased struct {
 
 // QueueState is the state of a queue after a request.
 type QueueState struct {
-	// Queue's Head is zero if the queue is empty. In the retry lane behind an open breaker the queue is unchanged.
+	// Queue's Head is zero if the queue is empty. Behind an open breaker the queue is unchanged.
 	Queue
 	Breaker Breaker // of the merchant
 }
@@ -75,11 +64,11 @@ type Plan struct {
 type turn struct {
 	Queue
 	breaker  Breaker
-	paused   bool           // the breaker allows no attempts before its Until
-	inFlight map[int64]bool // in either lane
-	waiting  []Delivery     // first deliveries of the queue, in the order in which they are leased
-	taken    int            // number of leased deliveries in waiting
-	further  *Queue         // position behind waiting if more deliveries may follow; nil if not
+	paused   bool // the breaker allows no attempts before its Until
+	inFlight map[int64]bool
+	waiting  []Delivery // first deliveries of the queue, in the order in which they are leased
+	taken    int        // number of leased deliveries in waiting
+	further  *Queue     // position behind waiting if more deliveries may follow; nil if not
 	// from excludes deliveries with an earlier deadline, which must be expired instead.
 	from time.Time
 }
@@ -95,10 +84,6 @@ func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
 		t := &turn{Queue: q, breaker: b, paused: b.Until.After(r.Now), inFlight: make(map[int64]bool)}
 		if b.GivenUp(r.Now) {
 			t.from = r.Now
-			// A first attempt's deadline is that long after it is due.
-			if first := r.Now.Add(-RetryWindow); r.Lane == First && t.Head.Before(first) {
-				t.Head, t.HeadSeq = first, 0
-			}
 		}
 		for _, seq := range r.InFlight[q.MerchantID] {
 			t.inFlight[seq] = true
@@ -118,12 +103,12 @@ type Peek struct {
 	Limit int
 }
 
-// Peeks returns what to read: for some queues the deliveries that are due first, for others those with the earliest
-// deadlines.
+// Peeks returns what to read: for most queues the deliveries that are due first, and behind an open breaker, where only
+// deliveries in their final window may be leased, those with the earliest deadlines.
 func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 	var ordinary, open []*turn
 	for _, t := range p.turns {
-		if t.retriesBehindOpen(p.request.Lane) {
+		if t.paused {
 			open = append(open, t)
 		} else {
 			ordinary = append(ordinary, t)
@@ -131,10 +116,6 @@ func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 	}
 	return p.peeks(ordinary), p.peeks(open)
 }
-
-// retriesBehindOpen reports whether only retries in their final window may be leased. First attempts need no such rule:
-// the ones that are due first also have the earliest deadlines.
-func (t *turn) retriesBehindOpen(l Lane) bool { return t.paused && l == Retry }
 
 func (p *Plan) peeks(turns []*turn) []Peek {
 	count := make(map[bool]int)
@@ -221,7 +202,7 @@ func (p *Plan) left(t *turn) QueueState {
 	s := QueueState{Queue: t.Queue, Breaker: t.breaker}
 	s.End = time.Time{}
 	switch {
-	case t.retriesBehindOpen(p.request.Lane):
+	case t.paused:
 	case t.taken < len(t.waiting):
 		next := t.waiting[t.taken]
 		s.Head, s.HeadSeq = next.Due, next.Seq

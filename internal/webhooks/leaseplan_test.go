@@ -17,7 +17,7 @@ func TestPlanProperties(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := LeaseRequest{
-			Now: now, Lane: First, PerMerchant: rapid.IntRange(1, 8).Draw(rt, "per merchant"),
+			Now: now, PerMerchant: rapid.IntRange(1, 8).Draw(rt, "per merchant"),
 			Healthy: rapid.IntRange(0, 20).Draw(rt, "healthy"), Suspect: rapid.IntRange(0, 20).Draw(rt, "suspect"),
 		}
 		breakers, queued := make(map[string]Breaker), make(map[string][]Delivery)
@@ -74,8 +74,8 @@ func TestPlanProperties(t *testing.T) {
 	})
 }
 
-func TestLaneRoom(t *testing.T) {
-	l := &lane{healthy: 4, suspect: 3, attempts: make(map[*sending]time.Time)}
+func TestRoomOfSlots(t *testing.T) {
+	l := newSlots(4, 3)
 	now := time.UnixMilli(1_700_000_000_000).Add(time.Minute)
 	add := func(n int, age time.Duration) {
 		for range n {
@@ -110,7 +110,7 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("%s: room for %d with %d in flight, want %d", what, got, inFlight, room)
 		}
 	}
-	want("before", began, 64, 64) // only limited by the lanes
+	want("before", began, 64, 64) // only limited by the slots
 	b.backOff(40, began)
 	b.backOff(39, began) // for attempts that started together
 	if !b.paused(began.Add(limiterPause-1)) || b.paused(began.Add(limiterPause)) {
@@ -130,7 +130,7 @@ func TestLimiter(t *testing.T) {
 func TestLimitsFor(t *testing.T) {
 	for _, n := range []int{1, 20, 96, 300, 1000, 5000} {
 		l := LimitsFor(n)
-		if l.First < 1 || l.Retries < 1 || l.Suspect < 1 || l.slots() > max(n, 4) {
+		if l.Healthy < 1 || l.Suspect < 1 || l.slots() > max(n, 2) {
 			t.Errorf("for %d connections: %+v, %d slots", n, l, l.slots())
 		}
 	}

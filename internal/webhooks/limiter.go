@@ -48,11 +48,7 @@ func (l *limiter) paused(now time.Time) bool { return now.Before(l.until) }
 func (r *run) putBack(f finished) {
 	d := f.outcome.Delivery
 	r.giveBack(f.outcome.LeaseID, d.Seq)
-	lane := first
-	if d.Attempts > 0 {
-		lane = retry
-	}
-	r.schedule.add(lane, Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
+	r.schedule.add(Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
 	r.schedule.merchant(d.MerchantID).backoffUntil = r.conf.Schedule().Add(putBackBackoff)
 	r.conf.Metrics.putBack.Inc()
 	if f.fault == FaultShortage {

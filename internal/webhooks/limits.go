@@ -9,11 +9,10 @@ import (
 
 // Limits bound a worker. A field that is zero has its default.
 type Limits struct {
-	First   int // parallel first attempts to healthy endpoints; default 256
-	Retries int // parallel retries to healthy endpoints; default 128
-	// Suspect is how many first attempts in parallel, and again how many retries, may go to suspect endpoints. An
-	// endpoint is suspect if its last answer was not a quick success, or it has not answered yet. Default 1024: if
-	// fewer endpoints than that hang at the same time, no healthy endpoint waits for them.
+	Healthy int // parallel attempts to healthy endpoints; default 384
+	// Suspect is how many attempts in parallel may go to suspect endpoints. An endpoint is suspect if its last answer was
+	// not a quick success, or it has not answered yet. Default 2048: if fewer endpoints than that hang at the same time,
+	// no healthy endpoint waits for them.
 	Suspect     int
 	PerMerchant int // parallel exchanges with one merchant, over all workers; default 8
 	// Timeout bounds a whole exchange: looking up the name, dialing, TLS, sending, and receiving the answer's header
@@ -37,19 +36,18 @@ func LimitsFor(connections int) Limits {
 	if connections >= l.slots() {
 		return l
 	}
-	l.First, l.Retries = max(1, connections/6), max(1, connections/12)
-	l.Suspect = max(1, (connections-l.First-l.Retries)/2)
+	l.Healthy = max(1, connections/4)
+	l.Suspect = max(1, connections-l.Healthy)
 	return l
 }
 
 // slots is the maximum number of parallel attempts.
-func (l Limits) slots() int { return l.First + l.Retries + 2*l.Suspect }
+func (l Limits) slots() int { return l.Healthy + l.Suspect }
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
-		First:       cmp.Or(l.First, 256),
-		Retries:     cmp.Or(l.Retries, 128),
-		Suspect:     cmp.Or(l.Suspect, 1024),
+		Healthy:     cmp.Or(l.Healthy, 384),
+		Suspect:     cmp.Or(l.Suspect, 2048),
 		PerMerchant: cmp.Or(l.PerMerchant, 8),
 		Timeout:     cmp.Or(l.Timeout, DefaultTimeout),
 		Lease:       cmp.Or(l.Lease, 15*time.Second),

@@ -109,10 +109,10 @@ func recordOf(t *testing.T, s *db.DB, eventID string) record {
 // leaseOne leases the one delivery that is due.
 func leaseOne(t *testing.T, s *db.DB, leaseID string, now, until time.Time) webhooks.Delivery {
 	t.Helper()
-	queues, err := webhooks.NewReader(s).Queues(t.Context(), webhooks.First)
+	queues, err := webhooks.NewReader(s).Queues(t.Context())
 	expect.OK(t, err)
 	leased, err := webhooks.NewTables(s).LeaseDeliveries(t.Context(), webhooks.LeaseRequest{
-		LeaseID: leaseID, Now: now, Until: until, Lane: webhooks.First, Queues: queues,
+		LeaseID: leaseID, Now: now, Until: until, Queues: queues,
 		Healthy: 1, Suspect: 1, PerMerchant: 1,
 	})
 	if err != nil || len(leased.Deliveries) != 1 {

@@ -239,9 +239,9 @@ func fillLopsided(t *testing.T, conn *sql.DB) {
 type runner func(what string) func(results ...any)
 
 // leaseAll returns a request for deliveries of a merchant.
-func leaseAll(lane webhooks.Lane, now int64) webhooks.LeaseRequest {
+func leaseAll(now int64) webhooks.LeaseRequest {
 	return webhooks.LeaseRequest{
-		LeaseID: "l", Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 1), Lane: lane, Queues: []webhooks.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,
+		LeaseID: "l", Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 1), Queues: []webhooks.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,
 	}
 }
 
@@ -428,8 +428,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("event")(webhooks.NewReader(read).EventRecord(ctx, "evt_1"))
 	run("listened")(webhooks.HasListener(ctx, read, webhooks.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, rowtest.At(1)))
 	run("changes")(access.NewReader(read).Changes(ctx, 5, 10))
-	run("first queues")(webhooks.NewReader(read).Queues(ctx, webhooks.First))
-	run("retry queues")(webhooks.NewReader(read).Queues(ctx, webhooks.Retry))
+	run("queues")(webhooks.NewReader(read).Queues(ctx))
 	run("last")(webhooks.NewReader(read).LastSeq(ctx))
 	run("endpoints")(webhooks.Endpoints(ctx, read, []string{"m", "n"}))
 	run("nonces")(txmgr.ChainTxsFrom(ctx, read, "base", invoice.Address{1}, 5))
@@ -468,8 +467,8 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		run("forget")(ledger.DeleteHeaders(ctx, write, "base", 5, 500))
 		run("forget key")(ledger.DeleteIdempotencyKeys(ctx, write, invoice.Unix(1), 10))
 		run("forget erasures")(ledger.DeleteErasures(ctx, write, rowtest.At(1_800_000_000), 10))
-		run("lease")(webhooks.LeaseInTransaction(ctx, write, leaseAll(webhooks.First, 0)))
-		run("probe")(webhooks.LeaseInTransaction(ctx, write, leaseAll(webhooks.Retry, 1<<60)))
+		run("lease")(webhooks.LeaseInTransaction(ctx, write, leaseAll(0)))
+		run("probe")(webhooks.LeaseInTransaction(ctx, write, leaseAll(1<<60)))
 		run("deliver")(webhooks.FinishInTransaction(ctx, write, []webhooks.Outcome{
 			{Delivery: webhooks.Delivery{Seq: 2, MerchantID: "m"}, LeaseID: "l", Attempt: &webhooks.Attempt{Number: 1}, Status: webhooks.Failed},
 		}))

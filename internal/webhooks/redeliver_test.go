@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -49,7 +48,7 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-// TestRedelivered checks that a redelivery is due immediately in the lane of retries, and that its
+// TestRedelivered checks that a redelivery is due immediately, and that its
 // endpoint's breaker lets it through.
 func TestRedelivered(t *testing.T) {
 	t.Parallel()
@@ -59,7 +58,7 @@ func TestRedelivered(t *testing.T) {
 		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "m", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1, Until: rowtest.AtMS(now + 1_000_000)}))
 		rowtest.Must(t, webhooks.RedeliverOnce(t.Context(), s, events[0].ID, time.UnixMilli(now+5)))
 		r := storedRequest("l2")
-		r.Lane, r.Now = webhooks.Retry, rowtest.AtMS(now+5)
+		r.Now = rowtest.AtMS(now + 5)
 		want := []webhooks.Delivery{{
 			ID: events[0].DeliveryID, Seq: 1, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received", Body: events[0].Body,
 			Attempts: 1, PriorAttempts: 1, Due: rowtest.AtMS(now + 5), Deadline: rowtest.AtMS(now + 5).Add(webhooks.RetryWindow), Suspect: true,
@@ -258,137 +257,18 @@ func startFresh(t *testing.T, s *db.DB, url string) *fresh {
 	return f
 }
 
-// insert commits event n, leased if the worker allows it, without handing it over.
-func (f *fresh) insert(t *testing.T, n int) []webhooks.Event {
-	t.Helper()
-	events := []webhooks.Event{{
-		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
-		Body: []byte("{}"), CreatedAt: invoice.Unix(1), DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
-	}}
-	expect.OK(t, f.store.Update(t.Context(), func(tx *db.Tx) error {
-		f.worker.LeaseEvents(events)
-		return webhooks.InsertEvents(t.Context(), tx, events)
-	}))
-	return events
-}
-
-// insertLeased inserts events until one is inserted with a lease. Before that, the worker may not have processed the
-// recorded outcomes yet.
-func (f *fresh) insertLeased(t *testing.T) webhooks.Event {
-	t.Helper()
-	for n := 100; ; n++ {
-		events := f.insert(t, n)
-		if events[0].LeaseID != "" {
-			return events[0]
-		}
+// TestCommitted checks that a fresh event is posted without a resync.
+func TestCommitted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
+		events := []webhooks.Event{{
+			ID: "evt_1", Type: invoice.EventReceived, Subject: "fresh", MerchantID: "m", InvoiceID: "inv_m_0",
+			Body: []byte("{}"), CreatedAt: invoice.Unix(1), DeliveryID: "dlv_1", Due: f.clock.Now(),
+		}}
+		expect.OK(t, s.Update(t.Context(), func(tx *db.Tx) error { return webhooks.InsertEvents(t.Context(), tx, events) }))
 		f.worker.Committed(events)
-		f.outcome(t)
-	}
-}
-
-// TestHandover checks that a fresh event of a healthy endpoint is posted without a lease request.
-func TestHandover(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
-		e := f.insertLeased(t)
-		before := f.leases.Load()
-		f.worker.Committed([]webhooks.Event{e})
-		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != webhooks.Delivered {
-			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
-		}
-		expect.Equal(t, f.leases.Load()-before, 0, "requests for leases:")
-		if r := recordOf(t, s, e.ID); r.Status != webhooks.Delivered || len(r.Attempts) != 1 {
-			t.Errorf("recorded as %+v", r)
-		}
-	})
-}
-
-// TestHandoverLost checks that an event with a lost handover is posted when its lease ends, and not before.
-func TestHandoverLost(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		r := newReceiver(t, status(http.StatusOK))
-		f := startFresh(t, s, r.URL)
-		e := f.insertLeased(t)
-		expect.OK(t, f.stop())
-		next := newWorld(t, s, r.URL)
-		next.clock.Set(epoch.Add(15*time.Second - time.Millisecond))
-		next.start(t)
-		dbtest.Schedule(t, s, "other", 0, 1, epoch.UnixMilli())
-		next.advance(next.clock.Now())
-		if o := next.outcome(t); o.Delivery.MerchantID != "other" {
-			t.Errorf("before the lease ended %s was posted", o.DeliveryID)
-		}
-		next.advance(epoch.Add(15 * time.Second))
-		if o := next.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != webhooks.Delivered {
-			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
-		}
-	})
-}
-
-// TestHandoverLate checks that an event is leased again if its commit took longer than its lease.
-func TestHandoverLate(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
-		e := f.insertLeased(t)
-		f.clock.Set(epoch.Add(15 * time.Second))
-		f.worker.Committed([]webhooks.Event{e})
-		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.LeaseID == e.LeaseID {
-			t.Errorf("%s was attempted under the lease %s, want another", o.DeliveryID, o.LeaseID)
-		}
-	})
-}
-
-// TestHandoverWithAnotherWorker checks that events are inserted without a lease while a second
-// worker is registered, because both count deliveries in flight.
-func TestHandoverWithAnotherWorker(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
-		f.worker.Committed([]webhooks.Event{f.insertLeased(t)})
-		f.outcome(t)
-		expect.OK(t, webhooks.NewTables(s).RegisterWorker(t.Context(), webhooks.Deliverer{ID: "another"}, epoch, epoch.Add(time.Minute)))
-		for n := range 3 {
-			events := f.insert(t, n)
-			if e := events[0]; e.LeaseID != "" || !e.LeaseUntil.IsZero() {
-				t.Errorf("the event was inserted with the lease %s", e.LeaseID)
-			}
-			f.worker.Committed(events)
-			if o := f.outcome(t); o.DeliveryID != events[0].DeliveryID {
-				t.Errorf("%s was posted, want %s", o.DeliveryID, events[0].DeliveryID)
-			}
-		}
-	})
-}
-
-// TestHandoverKeepsLimits checks that leased inserts respect a merchant's limit of deliveries in flight, and that
-// events of an unknown endpoint are inserted without a lease.
-func TestHandoverKeepsLimits(t *testing.T) {
-	const events, allowed = 40, 8
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		var inFlight, most atomic.Int64
-		f := startFresh(t, s, newReceiver(t, func(http.ResponseWriter, *http.Request) {
-			for n := inFlight.Add(1); ; {
-				if held := most.Load(); n <= held || most.CompareAndSwap(held, n) {
-					break
-				}
-			}
-			inFlight.Add(-1)
-		}).URL)
-		f.worker.Committed([]webhooks.Event{f.insertLeased(t)})
-		f.outcome(t)
-		var leased []webhooks.Event
-		for n := range events {
-			leased = append(leased, f.insert(t, n)...)
-		}
-		f.worker.Committed(leased)
-		for range events {
-			f.outcome(t)
-		}
-		if n := most.Load(); n > allowed {
-			t.Errorf("%d exchanges with one merchant at once, want %d at most", n, allowed)
-		}
-		unknown := []webhooks.Event{{MerchantID: "unknown", DeliveryID: "dlv"}}
-		if f.worker.LeaseEvents(unknown); unknown[0].LeaseID != "" {
-			t.Error("an event of an unknown endpoint is leased")
+		if o := f.outcome(t); o.DeliveryID != "dlv_1" || o.Status != webhooks.Delivered {
+			t.Errorf("outcome %+v of %s", o.Status, o.DeliveryID)
 		}
 	})
 }

@@ -15,6 +15,8 @@ const (
 	resyncEvery = 5 * time.Second
 	// resyncPause is the shortest time between the begins of two resyncs: each reads all queues.
 	resyncPause = 250 * time.Millisecond
+	// registration is how long a worker counts as running after it registered.
+	registration = time.Minute
 	// expireEvery is the shortest time between two runs of expiring, unless the first left some deliveries.
 	expireEvery = time.Minute
 	// MaxKnown is how many merchants without a queue a worker remembers.
@@ -30,7 +32,7 @@ const (
 // snapshot is the result of a resync.
 type snapshot struct {
 	number   int // number of the resync
-	queues   map[Lane][]Queue
+	queues   []Queue
 	breakers map[string]Breaker // of the queues' merchants
 	counts   map[BreakerState]int64
 	reached  map[string]Endpoint // of merchants that had no endpoint
@@ -109,41 +111,21 @@ func (r *run) refresh(now time.Time, woken bool) {
 	})
 }
 
-// register announces to the other workers that this one may hold leases. It does so before the last announcement
-// expires.
-func (r *run) register(now time.Time) error {
-	if now.Add(2 * r.conf.Limits.Lease).Before(r.registeredUntil) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
-	defer cancel()
-	until := now.Add(4 * r.conf.Limits.Lease)
-	if err := r.conf.Store.RegisterWorker(ctx, r.registration(), now, until); err != nil {
-		return err
-	}
-	r.registeredUntil = until
-	return nil
-}
-
-func (r *run) registration() Deliverer {
-	return Deliverer{ID: r.id, Endpoints: r.conf.Configured}
-}
-
-// readSchedule reads all queues, their breakers, and the endpoints of merchants that had no endpoint.
+// readSchedule registers the worker, and reads all queues, their breakers, and the endpoints of merchants that had no endpoint.
 func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (found snapshot) {
 	found.number = number
-	found.queues = make(map[Lane][]Queue)
-	var merchants []string
-	for _, l := range r.lanes {
-		if found.queues[l.name], found.err = r.conf.Store.Queues(ctx, l.name); found.err != nil {
-			return found
-		}
-		for _, q := range found.queues[l.name] {
-			merchants = append(merchants, q.MerchantID)
-		}
+	now := r.conf.Schedule()
+	if found.err = r.conf.Store.RegisterWorker(ctx, r.id, r.conf.Configured, now, now.Add(registration)); found.err != nil {
+		return found
 	}
-	slices.Sort(merchants)
-	if found.breakers, found.err = r.conf.Store.Breakers(ctx, slices.Compact(merchants)); found.err != nil {
+	if found.queues, found.err = r.conf.Store.Queues(ctx); found.err != nil {
+		return found
+	}
+	merchants := make([]string, len(found.queues))
+	for i, q := range found.queues {
+		merchants[i] = q.MerchantID
+	}
+	if found.breakers, found.err = r.conf.Store.Breakers(ctx, merchants); found.err != nil {
 		return found
 	}
 	if found.counts, found.err = r.conf.Store.BreakerCounts(ctx); found.err != nil || len(waiting) == 0 {
@@ -168,19 +150,14 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 			m.breaker = b
 		}
 	}
-	for _, l := range r.lanes {
-		for _, q := range found.queues[l.name] {
-			if l.name == First && q.Head.After(now.Add(2*resyncEvery)) {
-				continue // in flight; a later resync finds it if its worker was killed
-			}
-			r.schedule.add(l.number, q)
-		}
+	for _, q := range found.queues {
+		r.schedule.add(q)
 	}
 	for id := range found.breakers {
 		r.place(id, now)
 	}
 	if len(r.schedule.merchants) > MaxKnown {
-		r.schedule.forget(func(id string) { r.handover.setFree(id, 0) })
+		r.schedule.forget()
 	}
 	r.reached(found.reached, now)
 	r.dropWaiting(func(id string) bool { _, waits := found.breakers[id]; return waits }, now)
@@ -190,23 +167,19 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 
 // beginExpiring starts to fail the deliveries that are past their deadlines, because no worker attempts them behind an
 // open breaker.
-func (r *run) beginExpiring(queues map[Lane][]Queue, now time.Time) {
+func (r *run) beginExpiring(queues []Queue, now time.Time) {
 	if !r.resync.expiring.due(now) {
 		return
 	}
 	var late []string
-	for _, l := range r.lanes {
-		for _, q := range queues[l.name] {
-			if q.End.Before(now) {
-				late = append(late, q.MerchantID)
-			}
+	for _, q := range queues {
+		if q.End.Before(now) {
+			late = append(late, q.MerchantID)
 		}
 	}
 	if late == nil {
 		return
 	}
-	slices.Sort(late)
-	late = slices.Compact(late)
 	unreachable := maps.Clone(r.waiting)
 	r.resync.expiring.begin(now, expireEvery)
 	r.resync.group.Go(func() {
@@ -226,7 +199,7 @@ func (r *run) beginExpiring(queues map[Lane][]Queue, now time.Time) {
 func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
-		request := OverdueRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
+		request := OverdueRequest{Endpoints: r.conf.Configured, MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
 		for _, id := range part {
 			if unreachable[id] {
 				request.Unreachable[id] = true

@@ -24,9 +24,7 @@ func (r *run) dropWaiting(waits func(merchantID string) bool, now time.Time) {
 	for id := range r.waiting {
 		if !waits(id) {
 			m := r.schedule.merchant(id)
-			for lane := range m.queues {
-				m.queues[lane].Queue = Queue{MerchantID: id}
-			}
+			m.Queue = Queue{MerchantID: id}
 			r.setUnreachable(id, false)
 			r.place(id, now)
 		}

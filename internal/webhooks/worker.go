@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,9 +18,8 @@ type Store interface {
 	FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
 	FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (expired map[string]int, more bool, err error)
-	Queues(ctx context.Context, lane Lane) ([]Queue, error)
-	RegisterWorker(ctx context.Context, d Deliverer, now, until time.Time) error
-	DeregisterWorker(ctx context.Context, id string) error
+	Queues(ctx context.Context) ([]Queue, error)
+	RegisterWorker(ctx context.Context, id, endpoints string, now, until time.Time) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]Breaker, error)
 	BreakerCounts(ctx context.Context) (map[BreakerState]int64, error)
 }
@@ -55,11 +53,10 @@ type WorkerConfig struct {
 
 // Worker posts due deliveries.
 type Worker struct {
-	conf     WorkerConfig
-	poster   *Poster
-	log      *logLimiter
-	handover handover
-	inbox    inbox
+	conf   WorkerConfig
+	poster *Poster
+	log    *logLimiter
+	inbox  inbox
 }
 
 // NewWorker returns a worker. It panics if a required field is missing.
@@ -81,12 +78,22 @@ func NewWorker(c WorkerConfig) *Worker {
 		c.Watchdog = clock.New(0)
 	}
 	return &Worker{
-		conf:     c,
-		poster:   NewPoster(PosterConfig{Client: c.Client, Now: c.Now, SignatureNow: c.SignatureNow, Timeout: c.Limits.Timeout}),
-		log:      newLogLimiter(),
-		handover: handover{free: make(map[string]int)},
-		inbox:    inbox{arrived: make(chan struct{}, 1)},
+		conf:   c,
+		poster: NewPoster(PosterConfig{Client: c.Client, Now: c.Now, SignatureNow: c.SignatureNow, Timeout: c.Limits.Timeout}),
+		log:    newLogLimiter(),
+		inbox:  inbox{arrived: make(chan struct{}, 1)},
 	}
+}
+
+// Committed puts the deliveries of events in line, after the transaction that inserted them.
+func (w *Worker) Committed(events []Event) {
+	w.inbox.put(func(m *mail) {
+		for _, e := range events {
+			if e.Seq != 0 && e.DeliveryID != "" {
+				m.fresh = append(m.fresh, Queue{MerchantID: e.MerchantID, Head: e.Due, HeadSeq: e.Seq})
+			}
+		}
+	})
 }
 
 // servedElsewhere is how long a queue is left to other workers that serve it.
@@ -98,21 +105,20 @@ const observeEvery = time.Second
 // run is the state of one call of Run. Only its goroutine uses it.
 type run struct {
 	*Worker
-	ids             *invoice.IDs
-	id              string    // of the registered worker
-	registeredUntil time.Time // the worker may hold leases until then
-	lanes           []*lane
-	schedule        schedule  // deliveries that wait; the others are in attempts and in the lanes' requests
-	observed        time.Time // when the oldest due delivery was last measured
-	resync          resyncer
-	work            context.Context // ends a grace period after the caller's context
-	recording       context.Context // ends a while after work, because a message that a receiver accepted should not be sent again
-	recorder        *recorder
-	attempts        map[*sending]struct{} // attempts that hold a slot
-	reaped          time.Time             // when stalled attempts were last looked for
-	returned        map[string][]int64    // deliveries to release, by lease
-	limiter         limiter
-	waiting         map[string]bool // merchants without an endpoint and with waiting deliveries
+	ids       *invoice.IDs
+	id        string // of the registered worker
+	slots     *slots
+	schedule  schedule  // deliveries that wait; the others are in attempts and in the requests of slots
+	observed  time.Time // when the oldest due delivery was last measured
+	resync    resyncer
+	work      context.Context // ends a grace period after the caller's context
+	recording context.Context // ends a while after work, because a message that a receiver accepted should not be sent again
+	recorder  *recorder
+	attempts  map[*sending]struct{} // attempts that hold a slot
+	reaped    time.Time             // when stalled attempts were last looked for
+	returned  map[string][]int64    // deliveries to release, by lease
+	limiter   limiter
+	waiting   map[string]bool // merchants without an endpoint and with waiting deliveries
 }
 
 // Run works until the context ends. Then it stops leasing, gives the exchanges in flight Limits.Grace to finish,
@@ -126,13 +132,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer end()
 	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
 	r := &run{
-		Worker: w,
-		ids:    ids,
-		id:     ids.New("wkr_"),
-		lanes: []*lane{
-			newLane(first, First, limits.First, limits.Suspect),
-			newLane(retry, Retry, limits.Retries, limits.Suspect),
-		},
+		Worker:    w,
+		ids:       ids,
+		id:        ids.New("wkr_"),
+		slots:     newSlots(limits.Healthy, limits.Suspect),
 		schedule:  newSchedule(limits.PerMerchant),
 		work:      work,
 		recording: recording,
@@ -158,32 +161,25 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, func() { stop(); cancel() }
 }
 
-// fill reads the mail, and requests as many leases as the lanes have room for. It returns the time until it must be
+// fill reads the mail, and requests as many leases as there is room for. It returns the time until it must be
 // called again.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.conf.Watchdog.Begin("deliveries: schedule")
 	defer task.End()
-	r.read(ctx, r.inbox.take())
+	r.read(r.inbox.take())
 	r.reapStalled()
 	now := r.conf.Schedule()
 	if _, err := r.release(ctx); err != nil {
 		r.conf.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
-	}
-	if err := r.register(now); err != nil {
-		r.conf.Logger.ErrorContext(ctx, "registration of the webhook worker failed, will retry", "err", err)
-		return r.conf.Limits.Poll
 	}
 	r.refresh(now, woken)
 	r.observe(now)
 	if r.limiter.paused(time.Now()) {
 		return limiterPause
 	}
-	for _, l := range r.lanes {
-		r.fillLane(ctx, l, now)
-	}
-	starved := r.starved(now)
-	r.recorder.setHurry(starved || r.schedule.of(first, full).due(now) || r.schedule.of(retry, full).due(now))
-	r.openHandover(now, starved)
+	r.fillSlots(ctx, now)
+	room, _ := r.slots.room(now)
+	r.recorder.setHurry(room <= 0 && r.schedule.turns[healthy].due(now) || r.schedule.turns[full].due(now))
 	wait := r.conf.Limits.Poll
 	if r.resync.asked {
 		wait = min(wait, resyncPause)
@@ -192,14 +188,6 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		wait = min(wait, next.Sub(now))
 	}
 	return wait
-}
-
-// starved reports whether due deliveries to healthy endpoints wait for a slot.
-func (r *run) starved(now time.Time) bool {
-	return slices.ContainsFunc(r.lanes, func(l *lane) bool {
-		room, _ := l.room(now)
-		return room <= 0 && r.schedule.of(l.number, healthy).due(now)
-	})
 }
 
 // observe measures the oldest due delivery from time to time.
@@ -222,10 +210,9 @@ func (r *run) observe(now time.Time) {
 	r.conf.Metrics.oldest.Set(now.Sub(oldest).Seconds())
 }
 
-// place puts the queues of a merchant in line for their turns.
+// place puts the queue of a merchant in line for its turn.
 func (r *run) place(merchantID string, now time.Time) {
 	r.schedule.place(r.schedule.merchant(merchantID), now)
-	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
 }
 
 // setBreaker records the state of a merchant's breaker.
@@ -249,7 +236,7 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 }
 
 // read processes the mail.
-func (r *run) read(ctx context.Context, m mail) {
+func (r *run) read(m mail) {
 	for _, f := range m.finished {
 		r.finish(f)
 	}
@@ -262,14 +249,15 @@ func (r *run) read(ctx context.Context, m mail) {
 	for _, more := range m.expiries {
 		r.resync.expiring.end(more)
 	}
-	if err := r.takeFresh(m.fresh, r.conf.Schedule()); err != nil {
-		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	for _, q := range m.fresh {
+		r.schedule.add(q)
+		r.place(q.MerchantID, r.conf.Schedule())
 	}
 }
 
 // mail is what happened outside the goroutine of a worker.
 type mail struct {
-	fresh    []Event         // committed by this process
+	fresh    []Queue         // of deliveries that this process committed
 	leases   []*leaseRequest // requests that ended
 	finished []finished      // how attempts ended
 	resyncs  []snapshot      // what a resync read; there is one at a time

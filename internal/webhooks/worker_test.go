@@ -304,7 +304,7 @@ func TestStalledAttempt(t *testing.T) {
 	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w.Watchdog = clock.New(time.Millisecond)
-	w.Limits = webhooks.Limits{First: 1, Retries: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
+	w.Limits = webhooks.Limits{Healthy: 1, Suspect: 1, PerMerchant: 1, Timeout: patience, Lease: time.Second, Stall: 50 * time.Millisecond}
 	w.start(t)
 	receive(t, hung.entered, "the first record")
 	w.clock.Set(epoch.Add(2 * time.Second)) // the lease has ended
@@ -419,43 +419,6 @@ func TestEndpointAnswers410(t *testing.T) {
 		if o := w.outcome(t); o.Status != webhooks.Delivered || o.Attempt.Started.Before(epoch.Add(48*time.Minute)) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
-	}
-}
-
-// TestLanes checks that retries do not wait for first attempts, and first attempts not for retries.
-func TestLanes(t *testing.T) {
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	arrived, next, end := make(chan string, 3), make(chan struct{}), make(chan struct{})
-	defer close(end)
-	var failed atomic.Bool
-	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
-		if !failed.Swap(true) {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		id := req.Header.Get("X-Service-Delivery")
-		arrived <- id
-		select {
-		case <-map[string]chan struct{}{"dlv_b_000000": next}[id]:
-		case <-end:
-		}
-	})
-	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
-	w := newWorld(t, s, r.URL)
-	w.Limits = webhooks.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
-	w.start(t)
-	due := w.outcome(t).NextDue
-	dbtest.Schedule(t, s, "b", 0, 1, epoch.UnixMilli()-1)
-	dbtest.Schedule(t, s, "c", 0, 1, epoch.UnixMilli())
-	w.advance(epoch)
-	for _, step := range []struct {
-		want string
-		then func()
-	}{{"dlv_b_000000", func() { w.advance(due) }}, {"dlv_a_000000", func() { close(next) }}, {"dlv_c_000000", func() {}}} {
-		if got := receive(t, arrived, step.want); got != step.want {
-			t.Fatalf("%s is sent, want %s", got, step.want)
-		}
-		step.then()
 	}
 }
 

@@ -13,12 +13,10 @@ import (
 // leaseRest is how long a lease request lets waiting creates go first.
 const leaseRest = 10 * time.Millisecond
 
-// leaseRequest is a request for leases from queues of one lane, to healthy or to
-// suspect endpoints. It runs in the background, so that fresh events do not wait
-// for it. A merchant is part of one request at a time.
+// leaseRequest is a request for leases from queues of healthy or of suspect endpoints. It runs in the background, one of
+// each kind at a time. A merchant is part of one request at a time.
 type leaseRequest struct {
 	LeaseRequest
-	lane      *lane
 	kind      kind
 	endpoints map[string]Endpoint
 	leased    Leased
@@ -33,21 +31,21 @@ func (q *leaseRequest) slots() int {
 	return q.Healthy + q.Suspect
 }
 
-// fillLane requests leases from the lane's due queues, as far as there is room.
-func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
-	forHealthy, forSuspect := l.room(now)
+// fillSlots requests leases from due queues, as far as there is room.
+func (r *run) fillSlots(ctx context.Context, now time.Time) {
+	forHealthy, forSuspect := r.slots.room(now)
 	left := r.limiter.room(len(r.attempts), r.conf.Limits.slots(), time.Now())
-	r.requestLeases(ctx, l, healthy, min(forHealthy, left), now)
+	r.requestLeases(ctx, healthy, min(forHealthy, left), now)
 	// It may exceed the rest by one, so that neither kind starves the other.
-	r.requestLeases(ctx, l, suspect, min(forSuspect, (left+1)/2), now)
+	r.requestLeases(ctx, suspect, min(forSuspect, (left+1)/2), now)
 }
 
-// requestLeases starts a request, unless one of the lane and kind is running or no queue is due.
-func (r *run) requestLeases(ctx context.Context, l *lane, k kind, room int, now time.Time) {
-	if l.requests[k] != nil {
+// requestLeases starts a request, unless one of the kind is running or no queue is due.
+func (r *run) requestLeases(ctx context.Context, k kind, room int, now time.Time) {
+	if r.slots.requests[k] != nil {
 		return
 	}
-	queues := r.schedule.take(l.number, k, room, now)
+	queues := r.schedule.take(k, room, now)
 	if len(queues) == 0 {
 		return
 	}
@@ -60,8 +58,8 @@ func (r *run) requestLeases(ctx context.Context, l *lane, k kind, room int, now 
 		}
 		r.place(queue.MerchantID, now)
 	}
-	q := &leaseRequest{lane: l, kind: k, LeaseRequest: LeaseRequest{
-		LeaseID: r.ids.New("lse_"), Now: now, Until: now.Add(r.conf.Limits.Lease), Lane: l.name,
+	q := &leaseRequest{kind: k, LeaseRequest: LeaseRequest{
+		LeaseID: r.ids.New("lse_"), Now: now, Until: now.Add(r.conf.Limits.Lease),
 		Queues: queues, InFlight: inFlight, PerMerchant: r.conf.Limits.PerMerchant,
 	}}
 	if k == healthy {
@@ -69,7 +67,7 @@ func (r *run) requestLeases(ctx context.Context, l *lane, k kind, room int, now 
 	} else {
 		q.Suspect = min(limit, room)
 	}
-	l.requests[k] = q
+	r.slots.requests[k] = q
 	go func() {
 		if q.err = r.lease(q); q.err != nil {
 			clock.Sleep(ctx, r.conf.Limits.Poll, nil)
@@ -116,11 +114,11 @@ func (r *run) applyLeases(q *leaseRequest) {
 	leased := make(map[string]bool)
 	for _, d := range q.leased.Deliveries {
 		leased[d.MerchantID] = true
-		r.start(q.lane, job{d, q.LeaseID, q.Until, q.endpoints[d.MerchantID]}, now)
+		r.start(job{d, q.LeaseID, q.Until, q.endpoints[d.MerchantID]}, now)
 	}
 	for _, queue := range q.Queues {
 		m := r.schedule.merchant(queue.MerchantID)
-		if q.err == nil && !leased[queue.MerchantID] && m.queues[q.lane.number].holdsDue(q.Now) {
+		if q.err == nil && !leased[queue.MerchantID] && m.holdsDue(q.Now) {
 			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all its allowed attempts in flight
 		}
 		r.place(queue.MerchantID, now)
@@ -129,25 +127,23 @@ func (r *run) applyLeases(q *leaseRequest) {
 
 // endRequest returns the queues of a request to the schedule.
 func (r *run) endRequest(q *leaseRequest) {
-	q.lane.requests[q.kind] = nil
+	r.slots.requests[q.kind] = nil
 	for _, queue := range q.leased.Queues {
-		r.schedule.putBack(q.lane.number, queue.Queue)
+		r.schedule.putBack(queue.Queue)
 		r.setBreaker(queue.MerchantID, queue.Breaker)
 	}
 	for _, queue := range q.Queues {
 		if r.schedule.merchant(queue.MerchantID).leasing { // it was not looked at
-			r.schedule.putBack(q.lane.number, queue)
+			r.schedule.putBack(queue)
 		}
 	}
 }
 
 // running returns the lease requests that are running.
 func (r *run) running() (requests []*leaseRequest) {
-	for _, l := range r.lanes {
-		for _, q := range l.requests {
-			if q != nil {
-				requests = append(requests, q)
-			}
+	for _, q := range r.slots.requests {
+		if q != nil {
+			requests = append(requests, q)
 		}
 	}
 	return requests
@@ -170,11 +166,9 @@ func (r *run) noteUnreachable(q *leaseRequest) {
 	})
 }
 
-// giveBack marks a lease that this worker does not use to be released. Without an id there is no lease.
+// giveBack marks a lease that this worker does not use to be released.
 func (r *run) giveBack(leaseID string, seq int64) {
-	if leaseID != "" {
-		r.returned[leaseID] = append(r.returned[leaseID], seq)
-	}
+	r.returned[leaseID] = append(r.returned[leaseID], seq)
 }
 
 // release releases the leases that were given back, and returns how many. If that fails, the deliveries become due when

@@ -1660,10 +1660,9 @@ CREATE TABLE deliveries (
     -- the deliverer that attempts it until due_ms; null if it was not attempted since it was scheduled
     lease_id    TEXT COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
--- The queues of each merchant: deliveries without an attempt, deliveries to be tried again, and their deadlines.
-CREATE INDEX deliveries_first ON deliveries (merchant_id, due_ms, seq) WHERE attempts = 0;
-CREATE INDEX deliveries_retry ON deliveries (merchant_id, due_ms, seq) WHERE attempts > 0;
-CREATE INDEX deliveries_last ON deliveries (merchant_id, deadline_ms, seq) WHERE attempts > 0;
+-- The queue of each merchant, and its deadlines.
+CREATE INDEX deliveries_due ON deliveries (merchant_id, due_ms, seq);
+CREATE INDEX deliveries_last ON deliveries (merchant_id, deadline_ms, seq);
 CREATE INDEX deliveries_leased ON deliveries (merchant_id, due_ms) WHERE lease_id IS NOT NULL;
 CREATE INDEX deliveries_by_merchant ON deliveries (merchant_id, seq);
 
@@ -1701,11 +1700,11 @@ CREATE TABLE attempts (
     PRIMARY KEY (seq, number)
 );
 
--- The processes that make attempts. If there is only one, it knows without this table which attempts are in progress.
+-- The processes that make attempts.
 CREATE TABLE deliverers (
     -- random, of one run of a process
     id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    -- until when it may hold leases
+    -- until when it counts as running
     until_ms  BIGINT NOT NULL,
     -- a hash of the merchants with endpoints in its configuration: two with the same hash have the same endpoints
     endpoints TEXT COLLATE "C" NOT NULL DEFAULT ''

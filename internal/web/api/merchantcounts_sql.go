@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // maxCounted bounds the counts of a merchant's objects.
@@ -20,13 +19,10 @@ type MerchantCounts struct {
 // CountMerchant counts a merchant's objects.
 func CountMerchant(ctx context.Context, q db.Querier, merchantID string, now time.Time) (MerchantCounts, error) {
 	counts, err := db.QueryRow(ctx, q, func(row db.Scanner) (c MerchantCounts, err error) {
-		var retries int
-		err = row.Scan(&c.OpenInvoices, &c.PendingEvents, &retries, &c.FailedEvents, &c.ActiveKeys)
-		c.PendingEvents = min(c.PendingEvents+retries, maxCounted)
+		err = row.Scan(&c.OpenInvoices, &c.PendingEvents, &c.FailedEvents, &c.ActiveKeys)
 		return c, err
 	}, `SELECT (SELECT count(*) FROM (SELECT 1 FROM invoices WHERE merchant_id = $1 AND status = 'open' LIMIT $2) AS listed),
-		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+webhooks.Conditions[webhooks.First]+` LIMIT $2) AS listed),
-		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+webhooks.Conditions[webhooks.Retry]+` LIMIT $2) AS listed),
+		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 LIMIT $2) AS listed),
 		(SELECT count(*) FROM (SELECT 1 FROM finished_deliveries WHERE merchant_id = $1 AND status = 'failed' LIMIT $2) AS listed),
 		(SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) LIMIT $2) AS listed)`,
 		merchantID, maxCounted, now.Unix())
