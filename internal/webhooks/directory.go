@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -72,10 +71,7 @@ type DirectoryConfig struct {
 // Directory holds the endpoints of all merchants.
 type Directory struct {
 	conf DirectoryConfig
-
-	mu       sync.Mutex           // guards both maps
-	owners   map[string]bool      // merchants that have set an endpoint
-	loggedAt map[string]time.Time // time of the last log line about a merchant's unreadable secret
+	log  *logLimiter
 }
 
 // OpenDirectory returns a directory. It fails if the store has secrets that the keyring cannot
@@ -93,23 +89,7 @@ func OpenDirectory(ctx context.Context, c DirectoryConfig) (*Directory, error) {
 			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys, or, if it is lost, give every endpoint a new secret: quittance secrets replace --config FILE", id)
 		}
 	}
-	owners, err := endpointOwners(ctx, c.Store)
-	if err != nil {
-		return nil, err
-	}
-	d := &Directory{conf: c, owners: make(map[string]bool), loggedAt: make(map[string]time.Time)}
-	for _, id := range owners {
-		d.owners[id] = true
-	}
-	return d, nil
-}
-
-// HasOwnEndpoint reports whether the merchant has set an endpoint. It may be false if
-// another process has set it since this one started.
-func (d *Directory) HasOwnEndpoint(merchantID string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.owners[merchantID]
+	return &Directory{c, newLogLimiter()}, nil
 }
 
 // OptionalEvents returns the optional event types that a merchant receives: the configured ones and, unless its
@@ -149,27 +129,14 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 		}
 		e, err := d.open(row)
 		if err != nil { // this one must not delay the other merchants
-			d.report(ctx, id, err)
+			d.log.add(id, func(int) {
+				d.conf.Logger.ErrorContext(ctx, "open webhook secret failed, the merchant's events wait", "merchant", id, "err", err)
+			})
 			continue
 		}
 		found[id] = e
 	}
 	return found, nil
-}
-
-// report logs an unreadable secret, not more than once per minute for each merchant.
-func (d *Directory) report(ctx context.Context, merchantID string, err error) {
-	now := d.conf.Now()
-	d.mu.Lock()
-	since := now.Sub(d.loggedAt[merchantID])
-	due := since >= time.Minute || since < 0
-	if due {
-		d.loggedAt[merchantID] = now
-	}
-	d.mu.Unlock()
-	if due {
-		d.conf.Logger.ErrorContext(ctx, "open webhook secret failed, the merchant's events wait", "merchant", merchantID, "err", err)
-	}
 }
 
 // Reachable returns the merchants that have an endpoint, even if its secrets cannot be opened.

@@ -155,11 +155,6 @@ func lockEndpoint(ctx context.Context, tx *db.Tx, merchantID string) error {
 	return err
 }
 
-// endpointOwners returns the merchants that have an endpoint.
-func endpointOwners(ctx context.Context, q db.Querier) ([]string, error) {
-	return db.QueryAll(ctx, q, db.ScanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
-}
-
 // resumeBreaker forgets the breaker of another URL than the endpoint's, and ends a pause of the same URL.
 func resumeBreaker(ctx context.Context, tx *db.Tx, e EndpointRow) error {
 	n, err := tx.Exec(ctx, "UPDATE breakers SET until_ms = 0 WHERE merchant_id = $1 AND EXISTS (SELECT 1 FROM endpoints WHERE merchant_id = $1 AND url = $2)", e.MerchantID, e.URL)

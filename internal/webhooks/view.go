@@ -129,9 +129,6 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	if err != nil {
 		return View{}, "", err
 	}
-	d.mu.Lock()
-	d.owners[merchantID] = true
-	d.mu.Unlock()
 	if d.conf.Changed != nil {
 		d.conf.Changed()
 	}
