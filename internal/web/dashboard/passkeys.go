@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -121,7 +122,7 @@ func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 }
 
 // mailAboutSignIn sends the person a mail about a passkey or an account that was added or removed, maybe by somebody
-// else.
+// else. It is sent before the answer, so that neither mails that wait nor the end of the process keep it back.
 func (d *Dashboard) mailAboutSignIn(r *http.Request, kind, name string) {
 	if d.cfg.Mail == nil {
 		return
@@ -129,9 +130,12 @@ func (d *Dashboard) mailAboutSignIn(r *http.Request, kind, name string) {
 	v := visitOf(r)
 	person, err := d.cfg.Sessions.PersonOf(r.Context(), v.session)
 	if err == nil {
-		err = d.cfg.Mail.Queue(func(ctx context.Context) error {
+		send := func(ctx context.Context) error {
 			return d.mail(ctx, v, person.Email, kind, "/dashboard/sessions", map[string]any{"Name": name})
-		})
+		}
+		if err = send(context.WithoutCancel(r.Context())); err != nil && !errors.As(err, new(*mailer.RefusedError)) {
+			err = d.cfg.Mail.Queue(send) // to try it again
+		}
 	}
 	if err != nil {
 		d.cfg.Logger.ErrorContext(r.Context(), "e-mail about a way to sign in failed", "err", err)

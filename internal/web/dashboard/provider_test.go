@@ -78,6 +78,9 @@ func TestProvider(t *testing.T) {
 	ada.open(ada.begins()).want(t, http.StatusForbidden, "did not ask you to sign in again") // somebody else did, perhaps
 	remote.Set(identitytest.State{})
 	ada.open(ada.begins()).want(t, http.StatusOK, "Example Connected", "with a link")
+	if len(mails.sent) == 0 {
+		t.Error("the answer came before the mail was sent")
+	}
 	mails.page(t, "ada@example.com", "A new way to sign in", "“Example” now signs you in")
 
 	again := w.guest()
