@@ -41,7 +41,7 @@ type Pages struct {
 	Of func(err error) *PageError
 	// Show answers with the page of an error.
 	Show func(w http.ResponseWriter, r *http.Request, page *PageError) error
-	// Exceeded is told of each request beyond a limit.
+	// Exceeded is called for each request beyond a limit.
 	Exceeded func(limit string)
 }
 
