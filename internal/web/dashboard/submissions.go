@@ -20,9 +20,15 @@ func (d *Dashboard) submissionRoutes() []webpage.Route {
 	const path = "/dashboard/refunds/{id}/submissions"
 	return []webpage.Route{
 		d.route("GET /dashboard/refunds/{id}/wallet", access.PaymentsRead, d.refundWallet),
-		d.route("POST "+path, access.InvoicesWrite, d.submitRefund),
-		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction, webpage.CallsNodes),
-		d.route("POST "+path+"/{submission}"+withdrawal, access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
+		d.route("POST "+path, access.InvoicesWrite, d.submission(http.MethodPost, "", func(r *http.Request) any {
+			return apitypes.SubmitRefundRequest{TxHash: hashField(r)} // of a transaction that is sent already
+		})),
+		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.submission(http.MethodPut, "", func(r *http.Request) any {
+			return apitypes.RecordTransactionRequest{TxHash: hashField(r)}
+		}), webpage.CallsNodes),
+		d.route("POST "+path+"/{submission}"+withdrawal, access.InvoicesWrite, d.submission(http.MethodPost, withdrawal, func(*http.Request) any {
+			return json.RawMessage("{}") // the submission did not send a transaction
+		}), webpage.CallsNodes),
 	}
 }
 
@@ -111,31 +117,19 @@ func refundState(found apitypes.RefundResponse) string {
 	return state
 }
 
-// submitRefund records that the person sends a refund, with the transaction if it is sent
-// already.
-func (d *Dashboard) submitRefund(w http.ResponseWriter, r *http.Request) error {
-	return d.submission(w, r, http.MethodPost, "", func() any {
-		return apitypes.SubmitRefundRequest{TxHash: hashField(r)}
-	})
-}
-
-// recordTransaction records the transaction of a submission.
-func (d *Dashboard) recordTransaction(w http.ResponseWriter, r *http.Request) error {
-	return d.submission(w, r, http.MethodPut, "", func() any { return apitypes.RecordTransactionRequest{TxHash: hashField(r)} })
-}
-
-// withdrawSubmission records that a submission did not send a transaction.
-func (d *Dashboard) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
-	return d.submission(w, r, http.MethodPost, withdrawal, func() any { return json.RawMessage("{}") })
-}
-
 func hashField(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(r.PostFormValue("txHash")))
 }
 
-// submission changes a submission through the interface. The path names the submission unless it is a
+// submission returns a handler that changes a submission through the interface. The path names the submission unless it is a
 // new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
-func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, act string, body func() any) error {
+func (d *Dashboard) submission(method, act string, body func(r *http.Request) any) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return d.changeSubmission(w, r, method, act, body(r))
+	}
+}
+
+func (d *Dashboard) changeSubmission(w http.ResponseWriter, r *http.Request, method, act string, body any) error {
 	path, query := id("/api/refunds", r.PathValue("id"))+"/submissions", make(url.Values)
 	if named := r.PathValue("submission"); named != "" {
 		path = id(path, named) + act
@@ -143,7 +137,7 @@ func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, a
 	if r.PostForm.Has("checkedInWallet") {
 		query.Set("checkedInWallet", "true")
 	}
-	text, err := json.Marshal(body())
+	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode a submission: %w", err)
 	}
