@@ -104,7 +104,7 @@ func limitRows() []string {
 			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, ledger.MaxReportedTransactions),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client network %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
-		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d of one client network at a merchant in an hour or in their lifetime if longer; a form of %d KiB",
+		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour or in their longer lifetime of one client network at a merchant; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
 		row("authorizations | %d a minute of one invoice %d of one client network %d of an IPv6 /48 %d in all; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all of which a merchant has its share where those refused without having been sent count for the payer alone (`chains[].gasless`)",

@@ -123,7 +123,11 @@ func TestCrossOriginClaimsAreRejected(t *testing.T) {
 	w := claimable()
 	good := url.Values{"tx": {tx.String()}}
 	for _, foreign := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"}} {
-		expect.Equal(t, w.claim(w.handler(), good, foreign...).Code, http.StatusForbidden, "%v: status", foreign)
+		got := w.claim(w.handler(), good, foreign...)
+		expect.Equal(t, got.Code, http.StatusForbidden, "%v: status", foreign)
+		if strings.Contains(got.Body.String(), "hreflang") {
+			t.Error("the page of a form's error links to itself, which only takes forms")
+		}
 	}
 	for name, form := range map[string]url.Values{
 		"no transaction": {}, "no hash": {"tx": {"0x12"}}, "too long": {"tx": {tx.String()}, "signature": {strings.Repeat("a", MaxClaimForm)}},

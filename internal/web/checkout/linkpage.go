@@ -88,7 +88,7 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	v := c.linkView(r, l)
 	v.Frame.setHeaders(w)
 	if l.Archived {
-		return c.render(w, r, http.StatusGone, "message.html", errLinkArchived)
+		return c.showError(w, r, errLinkArchived)
 	}
 	if v.Visit, err = c.newVisit(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	unusable := (*ledger.UnusableError)(nil)
 	switch {
 	case errors.Is(err, ledger.ErrArchived):
-		return c.render(w, r, http.StatusGone, "message.html", errLinkArchived)
+		return c.showError(w, r, errLinkArchived)
 	case errors.Is(err, ledger.ErrIdempotencyInProgress):
 		return again(http.StatusConflict, "link.problem.progress")
 	case errors.As(err, &unusable):

@@ -3,7 +3,9 @@ package checkout
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -34,11 +36,12 @@ type receiptData struct {
 	More                   int // payments and refunds that are not listed
 	Network                string
 	ChainID                uint64
-	Token, Address         string    // the token's contract, and the settlement address
-	CommitmentID, Registry string    // Registry is empty without one
-	CheckURL, TermsURL     string    // the QR code contains CheckURL
-	Checked                string    // fits or differs, if the request came from a scanned code; else empty
-	Mail                   *mailForm // nil if mails are not sent
+	Token, Address         string       // the token's contract, and the settlement address
+	CommitmentID, Registry string       // Registry is empty without one
+	CheckURL, TermsURL     string       // the QR code contains CheckURL
+	Here                   template.URL // the receipt's address, up to the parameter lang
+	Checked                string       // fits or differs, if the request came from a scanned code; else empty
+	Mail                   *mailForm    // nil if mails are not sent
 }
 
 // movement is a final payment or refund.
@@ -59,6 +62,7 @@ func (c *Checkout) receipt(w http.ResponseWriter, r *http.Request) error {
 	}
 	data := newReceipt(s.in(locale.For(r)), refunds, c.baseURL(r))
 	if code := r.URL.Query().Get("check"); code != "" {
+		data.Here = template.URL("?" + url.Values{"check": {code}}.Encode() + "&") //nolint:gosec // escaped
 		if data.Checked = "differs"; code == data.CommitmentID {
 			data.Checked = "fits"
 		}
@@ -104,7 +108,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 		IssuedAt: s.text.Clock(inv.CreatedAt), ExpiresAt: s.text.Clock(inv.ExpiresAt), Now: s.text.Clock(s.now),
 		Network: s.network(), ChainID: s.chain.ID, Token: chain.Checksum(inv.Token), Address: chain.Checksum(inv.Merchant),
 		CommitmentID: inv.CommitmentID.String(), Registry: optional(inv.Registry),
-		CheckURL: path + "/receipt?check=" + inv.CommitmentID.String(), TermsURL: path + "/terms",
+		CheckURL: path + "/receipt?check=" + inv.CommitmentID.String(), TermsURL: path + "/terms", Here: "?",
 	}
 	if !inv.SettledAt.IsZero() {
 		data.PaidAt = s.text.Clock(inv.SettledAt)

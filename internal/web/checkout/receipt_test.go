@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -271,6 +272,13 @@ func (m *mails) Queue(_ context.Context, invoiceID, language, address string) er
 	return m.err
 }
 
+// TestReceiptKeepsItsCode expects the receipt in another language to judge the scanned code, too.
+func TestReceiptKeepsItsCode(t *testing.T) {
+	if links := paidWorld().receipt(t, "?check=x&lang=en").Links(); !slices.Contains(links, "?check=x&lang=de") {
+		t.Errorf("the receipt leads to %q", links)
+	}
+}
+
 // TestMailForm asks for the receipt by e-mail.
 func TestMailForm(t *testing.T) {
 	w := paidWorld()
@@ -303,7 +311,11 @@ func TestMailForm(t *testing.T) {
 		{mailer.ErrBusy, http.StatusServiceUnavailable, "busy"},
 	} {
 		sent.err = c.err
-		if answer := post("203.0.113.2:1", `ada"@example`); answer.Code != c.status || !strings.Contains(answer.Body.String(), c.says) {
+		address := "ada@example.com"
+		if errors.Is(c.err, mailer.ErrAddress) {
+			address = `ada"@example`
+		}
+		if answer := post("203.0.113.2:1", address); answer.Code != c.status || !strings.Contains(answer.Body.String(), c.says) {
 			t.Errorf("%v: %d %s", c.err, answer.Code, answer.Body)
 		}
 	}
@@ -323,6 +335,10 @@ func TestMailsAreLimited(t *testing.T) {
 		if got := postForm(h, client, "/checkout/"+testID+"/receipt", url.Values{"email": {"ada@example.com"}}).Code; got != want {
 			t.Errorf("%s is answered %d, want %d", client, got, want)
 		}
+	}
+	for range AllMails { // they do not count
+		invalid := postForm(h, "203.0.113.1:1", "/checkout/"+testID+"/receipt", url.Values{"email": {"ada@"}})
+		expect.Equal(t, invalid.Code, http.StatusBadRequest, "an invalid address is answered")
 	}
 	for range MailsOfClient {
 		asks("203.0.113.1:1", http.StatusSeeOther)

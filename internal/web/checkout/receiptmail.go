@@ -43,13 +43,16 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.mailed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
-		return err
-	}
-	text := locale.For(r)
-	form := mailForm{Typed: shortened(strings.TrimSpace(r.PostForm.Get("email")))}
+	text, typed := locale.For(r), strings.TrimSpace(r.PostForm.Get("email"))
+	form := mailForm{Typed: shortened(typed)}
 	status := http.StatusBadRequest
-	switch err := c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), strings.TrimSpace(r.PostForm.Get("email"))); {
+	if _, err = mailer.Address(typed); err == nil { // others do not count
+		if err := c.mailed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+			return err
+		}
+		err = c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), typed)
+	}
+	switch {
 	case err == nil:
 		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther)
 		return nil

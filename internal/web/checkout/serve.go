@@ -36,9 +36,7 @@ func newPages(c *Checkout) *webpage.Pages {
 		Errors: webpage.PageErrors{
 			NotFound: errNotFound, MethodNotAllowed: errMethodNotAllowed, TooOften: errTooOften, Busy: errBusy, Internal: errInternal,
 		},
-		Show: func(w http.ResponseWriter, r *http.Request, page *pageError) error {
-			return c.render(w, r, page.Status, "message.html", page)
-		},
+		Show: c.showError,
 		Exceeded: func(limit string) {
 			if slices.Contains(access.Quotas, limit) {
 				c.conf.Refused(limit)
@@ -72,6 +70,18 @@ var (
 
 func newPageError(status int, title, text string) *pageError {
 	return &pageError{Status: status, Title: title, Text: text}
+}
+
+// message is the data of the page of an error.
+type message struct {
+	*pageError
+
+	Again bool // the page can be loaded again, in another language
+}
+
+// showError answers with the page of an error.
+func (c *Checkout) showError(w http.ResponseWriter, r *http.Request, page *pageError) error {
+	return c.render(w, r, page.Status, "message.html", message{page, r.Method != http.MethodPost})
 }
 
 // render answers with a template in the language of the request. It executes the template
