@@ -32,7 +32,7 @@ func (w *world) walletOf(t *testing.T) walletData {
 func TestWalletData(t *testing.T) {
 	w := newWorld()
 	w.cursor.Confirmed = invoice.Header{Number: 9, Hash: invoice.Hash{31: 9}}
-	w.chain.RPC = []string{"ws://127.0.0.1:8545"}
+	w.chain.RPC = []string{"http://127.0.0.1:8545"}
 	want := walletData{
 		Terms: newTerms(w.invoice, w.chain), Merchant: "corner-cafe", Network: "Local test chain", Currency: "USDC", Decimals: 6,
 		PayTo: chain.Checksum(merchantAddress), Due: "4900000", TransferAmount: "4900123", RegistryPays: true,
