@@ -117,10 +117,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"UPDATE payments SET method = 'by_hand', attributed_by = '', attributed_at = 5 WHERE id = 'pay_1'",
 			"INSERT INTO unattributed VALUES ('seen_9', 'm', 'base')",
 			"UPDATE unattributed SET merchant_id = 'nobody'",
-			"INSERT INTO attributions VALUES ('1', 'pay_9', 'inv_1', 'x', '', 5)",
-			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_9', 'x', '', 5)",
-			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', '', '', 5)",
-			"INSERT INTO attributions VALUES ('1', 'pay_1', 'inv_1', 'x', '" + strings.Repeat("n", 201) + "', 5)",
+			"UPDATE payments SET attribution_note = ''", "UPDATE payments SET attribution_note = '" + strings.Repeat("n", 201) + "'",
 			"UPDATE payments SET invoice_id = 'inv_9' WHERE id = 'pay_1'; chain_key = 'nochain'",
 			"UPDATE payments SET tx_hash = " + tx, // the same place twice
 			"UPDATE payments SET seen_id = 'one'; amount = '0'; amount = '00'; ordinal = -1; block_number = -1; commitment_id = '0x'",

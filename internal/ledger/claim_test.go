@@ -85,11 +85,7 @@ func TestClaimByThePayer(t *testing.T) {
 		if got.InvoiceID != inv.ID || got.Method != invoice.ByClaim || got.AttributedBy != "payer "+chain.Checksum(payer.address) || !got.AttributedAt.Equal(at(start+7)) {
 			t.Errorf("the payment is of %q by %q, %q at %s", got.InvoiceID, got.Method, got.AttributedBy, got.AttributedAt)
 		}
-		var note string
-		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT note FROM attributions WHERE payment_id = $1", p.ID).Scan(&note))
-		if want := "signature " + payer.sign(t, inv, p.TxHash); note != want {
-			t.Errorf("recorded is %q, want %q", note, want)
-		}
+		expect.Equal(t, got.Note, "signature "+payer.sign(t, inv, p.TxHash), "the note is")
 		w.reorg(1)
 		w.mine(start+11, p.Transfer)
 		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByClaim {

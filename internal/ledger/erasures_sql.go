@@ -156,7 +156,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 		"DELETE FROM invoice_details WHERE reference IS NULL AND invoice_id" + in,
 		`UPDATE invoice_details SET description = NULL, customer_id = NULL, customer_email = NULL, return_url = NULL, cancel_url = NULL, metadata = NULL
 			WHERE invoice_id` + in,
-		"UPDATE attributions SET note = '' WHERE payment_id IN " + payments,
+		"UPDATE payments SET attribution_note = NULL WHERE attribution_note IS NOT NULL AND invoice_id" + in,
 		"UPDATE refund_records SET reason = NULL WHERE reason IS NOT NULL AND payment_id IN " + payments,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id" + in,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id IN " + payments,

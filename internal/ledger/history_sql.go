@@ -52,7 +52,6 @@ type InvoiceTransition struct {
 // SeenPayment is a payment with the blocks that confirm it.
 type SeenPayment struct {
 	PaymentRow
-	Note          string // of its attribution by hand; may be empty
 	Confirmations []Confirmation
 }
 
@@ -154,9 +153,9 @@ func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]Invoice
 
 func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p SeenPayment, err error) {
-		p.PaymentRow, err = scanOrphaned(row, db.Null(db.Text(&p.Note)))
+		p.PaymentRow, err = scanOrphaned(row)
 		return p, err
-	}, "SELECT orphaned_at, (SELECT note FROM attributions WHERE payment_id = payments.id ORDER BY id DESC LIMIT 1), "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
+	}, "SELECT orphaned_at, "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func seenSweeps(ctx context.Context, q db.Querier, invoiceID string) ([]SeenSweep, error) {

@@ -155,10 +155,11 @@ func (s *Service) attributeTo(ctx context.Context, tx *db.Tx, out *outbox, metho
 	if err != nil {
 		return err
 	}
-	at := s.seconds()
 	indexed := Cursor{Indexed: invoice.Header{Number: heights[inv.ChainKey]}}
 	ch, err := change(ctx, tx, s.scope(inv.ChainKey, indexed), func(ch *Changes) {
-		ch.attributeTo(*p, method, inv.ID, m.By)
+		row := *p
+		row.Note = m.Note
+		ch.attributeTo(row, method, inv.ID, m.By)
 	})
 	if err != nil {
 		return err
@@ -167,9 +168,7 @@ func (s *Service) attributeTo(ctx context.Context, tx *db.Tx, out *outbox, metho
 		return err
 	}
 	*p = ch.payments[p.ID]
-	return insertAttribution(ctx, tx, AttributionRow{
-		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: at,
-	})
+	return nil
 }
 
 // attributeTo attributes a payment without an invoice by an off-chain method.

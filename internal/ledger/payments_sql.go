@@ -50,6 +50,7 @@ var transferKey = []string{"id", "chain_key", "tx_hash", "ordinal"}
 // PaymentRow is a payment and its position in the lists of payments.
 type PaymentRow struct {
 	invoice.Payment
+	Note      string // of the newest attribution by hand; may be empty
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
 	// Use is the use of the payment. SavePayments ignores it.
@@ -63,10 +64,10 @@ func (p PaymentRow) IsOpen() bool {
 	return !p.Attributed() || p.Screening == invoice.ScreeningQuarantined
 }
 
-// scanOrphaned reads a row of orphaned_at and other columns, followed by the columns of a payment.
-func scanOrphaned(row db.Scanner, more ...any) (PaymentRow, error) {
+// scanOrphaned reads a row of orphaned_at, followed by the columns of a payment.
+func scanOrphaned(row db.Scanner) (PaymentRow, error) {
 	var at time.Time
-	p, err := paymentTable.ScanAfter(row, append([]any{db.Seconds(&at)}, more...)...)
+	p, err := paymentTable.ScanAfter(row, db.Seconds(&at))
 	p.OrphanedAt = at
 	return p, err
 }
@@ -78,6 +79,7 @@ var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {
 		db.Col("method", db.Null(db.Text(&p.Method))),
 		db.Col("attributed_by", db.Null(db.Text(&p.AttributedBy))),
 		db.Col("attributed_at", db.Null(db.Seconds(&p.AttributedAt))),
+		db.Col("attribution_note", db.Null(db.Text(&p.Note))),
 		db.Col("seen_id", db.Text(&p.SeenID)),
 		db.Col("seen_after", db.Int(&p.SeenAfter)),
 		db.Col("deposit_of", db.Null(db.Text(&p.DepositOf))),

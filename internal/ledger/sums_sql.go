@@ -34,7 +34,7 @@ func sumColumns(s *invoice.Sums) []db.Column {
 // the chain first. payments_by_invoice has them in this order
 // (TestStatementsUseIndexes).
 func (q Reader) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (PaymentRow, error) { return scanOrphaned(row) },
+	return db.QueryAll(ctx, q, scanOrphaned,
 		"SELECT orphaned_at, "+paymentTable.List()+` FROM payments WHERE invoice_id = $1
 		ORDER BY block_number DESC, log_index DESC LIMIT $2`, invoiceID, limit)
 }

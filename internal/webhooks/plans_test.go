@@ -319,7 +319,6 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	notice := invoice.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
 	run("invoice")(ledger.NewReader(read).Invoice(ctx, "inv_1"))
 	run("references")(ledger.NewReader(read).References(ctx, []string{"inv_1", "inv_2"}))
-	run("note")(ledger.NewReader(read).AttributionNote(ctx, "pay_1"))
 	run("history")(ledger.NewReader(read).InvoiceHistory(ctx, "inv_1"))
 	run("find by id")(ledger.NewReader(read).FindInvoices(ctx, "inv_1", "m", 50))
 	run("find by payment")(ledger.NewReader(read).FindInvoices(ctx, "pay_1234567", "m", 50))

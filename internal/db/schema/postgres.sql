@@ -838,6 +838,8 @@ CREATE TABLE payments (
     attributed_by    TEXT COLLATE "C" CHECK (length(attributed_by) BETWEEN 1 AND 200),
     -- when the person did
     attributed_at    BIGINT,
+    -- why the person did, when it last happened; null without a note
+    attribution_note TEXT COLLATE "C" CHECK (length(attribution_note) BETWEEN 1 AND 200),
     -- when it was first seen
     observed_at      BIGINT NOT NULL,
     -- when it became final; null unless it is confirmed
@@ -939,23 +941,6 @@ CREATE TABLE unattributed (
 CREATE INDEX unattributed_by_merchant ON unattributed (merchant_id, seen_id);
 CREATE INDEX unattributed_by_merchant_chain ON unattributed (merchant_id, chain_key, seen_id);
 CREATE INDEX unattributed_by_merchant_item ON unattributed (merchant_id, item, seen_id) WHERE item IS NOT NULL;
-
--- Payments that were attributed by hand, and by whom. Rows are only added.
-CREATE TABLE attributions (
-    -- its order is the order of attribution
-    id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    -- the payment
-    payment_id    TEXT COLLATE "C" NOT NULL REFERENCES payments (id),
-    -- the invoice to which it was attributed
-    invoice_id    TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
-    -- the person who did it, in their own words
-    attributed_by TEXT COLLATE "C" NOT NULL CHECK (length(attributed_by) BETWEEN 1 AND 200),
-    -- why
-    note          TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(note) <= 200),
-    -- when it was attributed
-    attributed_at BIGINT NOT NULL
-);
-CREATE INDEX attributions_by_payment ON attributions (payment_id, id);
 
 -- Claims of payers that a payment without an invoice is for their invoice. The merchant decides, by attributing the
 -- payment.

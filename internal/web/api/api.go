@@ -79,7 +79,6 @@ type Reader interface {
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
 	FindPayments(ctx context.Context, text, merchantID string, limit int) ([]ledger.PaymentRow, error)
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
-	AttributionNote(ctx context.Context, paymentID string) (string, error)
 	InvoiceMails(ctx context.Context, invoiceID string) ([]mailer.Mail, error)
 	InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error)
 	Payment(ctx context.Context, id string) (ledger.PaymentRow, error)

@@ -63,7 +63,6 @@ type backend struct {
 	examined  string                // the second result of Invoices
 	history   ledger.InvoiceHistory // of every invoice
 	mails     []mailer.Mail
-	note      string                  // of every manual attribution
 	headers   []webhooks.HeaderChange // that were last set
 	shares    []txmgr.TxShare
 	// The filters of the last lists.
@@ -227,8 +226,6 @@ func (b *backend) References(ctx context.Context, ids []string) (map[string]stri
 	}
 	return found, b.fail(ctx)
 }
-
-func (b *backend) AttributionNote(context.Context, string) (string, error) { return b.note, nil }
 
 func (b *backend) InvoiceMails(context.Context, string) ([]mailer.Mail, error) { return b.mails, nil }
 

@@ -307,10 +307,7 @@ func (a *API) fromPayments(ctx context.Context, rows []ledger.PaymentRow, mercha
 	for i, p := range rows {
 		payments[i] = apiconv.Payment(p.Payment, show.details)
 		if by := payments[i].Attribution; show.notes && by != nil && p.Method == invoice.ByHand {
-			var err error
-			if by.Note, err = a.conf.Reader.AttributionNote(ctx, p.ID); err != nil {
-				return nil, fmt.Errorf("read the note of an attribution: %w", err)
-			}
+			by.Note = p.Note
 		}
 	}
 	if show.details && len(payments) > 0 {

@@ -74,11 +74,11 @@ func TestGetInvoice(t *testing.T) {
 func TestGetPayment(t *testing.T) {
 	b := newListBackend(5)
 	b.payments[0].Method, b.payments[0].AttributedBy, b.payments[0].AttributedAt = invoice.ByHand, "maria", time.Unix(now+5, 0)
-	b.note = "she wrote to us"
+	b.payments[0].Note = "she wrote to us"
 	h := newAPI(t, b)
 	id := func(i int) string { return invoice.PrefixPayment + number(i) }
 	for i, want := range []apitypes.Payment{
-		{InvoiceID: invoiceID(0), Status: apitypes.PaymentConfirmed, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: now + 5, Note: b.note}},
+		{InvoiceID: invoiceID(0), Status: apitypes.PaymentConfirmed, Attribution: &apitypes.Attribution{Method: apitypes.ByHand, By: "maria", At: now + 5, Note: "she wrote to us"}},
 		3: {InvoiceID: invoiceID(3), Status: apitypes.PaymentPending, Attribution: &apitypes.Attribution{Method: apitypes.ByAmount}},
 		4: {Status: apitypes.PaymentConfirmed},
 	} {
