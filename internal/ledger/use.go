@@ -20,20 +20,17 @@ type UsedError struct {
 // Error names the use.
 func (e *UsedError) Error() string { return (&invoice.UsedError{Use: e.Use}).Error() }
 
-// paymentUse is the current use of a payment, and who decided.
-type paymentUse struct{ PaymentUse }
-
 // excludes reports whether the payment cannot be put to another use by an act.
-func (u paymentUse) excludes(act invoice.UseAct) bool {
+func (u PaymentUse) excludes(act invoice.UseAct) bool {
 	_, err := invoice.ChangeUse(u.UseFacts, act)
 	return err != nil
 }
 
 // usesOf returns the facts that decide the current use of a payment. The chain's cursor must be
 // locked.
-func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (paymentUse, error) {
+func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (PaymentUse, error) {
 	uses, err := paymentUses(ctx, tx, []PaymentRow{p})
-	return paymentUse{uses[p.ID]}, err
+	return uses[p.ID], err
 }
 
 // wantUse returns an error unless a payment may be put to another use by a merchant, or by the
@@ -68,7 +65,7 @@ func (s *Service) wantUse(ctx context.Context, tx *db.Tx, p PaymentRow, act invo
 
 // refusal returns the error that names a use to a merchant, or to the operator if merchantID is
 // empty. It does not name people or refunds of other merchants.
-func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string) error {
+func (u PaymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string) error {
 	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
 	decisions := u.Dismissals
 	if use == invoice.UseAttributing {
