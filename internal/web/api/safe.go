@@ -42,7 +42,9 @@ func (a *API) readThrough(ctx context.Context, chainKey string) (invoice.Header,
 }
 
 // replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It is
-// zero without a hash. The error describes what a contract can still do with the hash.
+// zero without a hash. The error describes what a contract can still do with the hash, or that the transaction was mined
+// in a block that is not final: with another hash, the refund could be withdrawn and sent again. A wallet may replace one
+// that waits.
 func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Hash, error) {
 	refund, s, err := a.inForce(ctx, refundID, submissionID, merchantID)
 	if err != nil || s.TxHash.IsZero() || s.TxHash == tx {
@@ -56,7 +58,18 @@ func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantI
 	if err == nil {
 		err = refuseSafe(safe, refund.From, false)
 	}
-	return s.TxHash, err
+	if err != nil || safe.State != chain.SafeNone {
+		return s.TxHash, err
+	}
+	state, err := a.refundTransaction(ctx, refund.ChainKey, s.TxHash)
+	switch {
+	case state == chain.Mined:
+		err = problemf(apitypes.CodeRefundSubmitted, "The transaction %s, which is recorded for this refund, was mined, in a block that is not final or not read yet. "+
+			"Another hash would hide it. Repeat the request later.", s.TxHash)
+	case errors.Is(err, chain.ErrIncomplete):
+		err = nil // a node that answers does not have it
+	}
+	return s.TxHash, unanswered(err)
 }
 
 // refuseSafe returns why a submission cannot be withdrawn while a contract is in a state, or nil.

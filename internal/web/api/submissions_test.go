@@ -84,6 +84,8 @@ func TestIntegrationMinedSubmissions(t *testing.T) {
 		}
 		s.nodes.state, s.nodes.mined = chain.Mined, block.Number
 		wantProblem(t, withdraw(), http.StatusConflict, "refund_submitted", "")
+		put := do(s.handler, "PUT", path+"/submissions/"+made.Submissions[0].ID, `{"txHash":"`+invoice.Hash{9}.String()+`"}`)
+		wantProblem(t, put, http.StatusConflict, "refund_submitted", "") // it would hide the mined one
 		s.observe(t, block, transfer)
 		if sent {
 			wantProblem(t, withdraw(), http.StatusConflict, "refund_submitted", "")
