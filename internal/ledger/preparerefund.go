@@ -215,6 +215,13 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	} else if undecided {
 		return ErrUndecided
 	}
+	paid := p.Transfer
+	paid.To = p.RefundedFrom()
+	if waits, err := MayBeRefunded(ctx, tx, paid); err != nil {
+		return err
+	} else if waits { // for older blocks
+		return ErrUndecided
+	}
 	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil {
 		return err
 	} else if refund {

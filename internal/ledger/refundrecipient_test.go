@@ -29,6 +29,17 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	})
 }
 
+// TestRefundWhileOneWaits sends a payment back above blocks that were never read. Until it is decided that this is a
+// refund, no other one is offered.
+func TestRefundWhileOneWaits(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1_000)
+		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = 100 WHERE chain_key = $1", w.chainKey))
+		w.mine(w.head().Time.Unix()+1, w.back(p.Amount))
+		expect.Error(t, ledger.ErrUndecided, "a refund while one waits")(w.prepare(p, 1))
+	})
+}
+
 // TestRefundToAReceiver refuses addresses that receive payments, however they are named.
 func TestRefundToAReceiver(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
