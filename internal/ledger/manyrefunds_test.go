@@ -145,13 +145,14 @@ func TestCostOfRefundsThatNameAnInvoice(t *testing.T) {
 	cost := func(payments int) uint64 {
 		w := d.world(t)
 		inv := w.create()
-		paid := make([]invoice.Transfer, payments)
-		for i := range paid {
-			paid[i] = tagged(w.pay(invoice.NewAmount(100)), invoice.Evidence{Calldata: inv.CommitmentID})
-			paid[i].From = invoice.Address{0xbc}
-		}
 		once := w.pay(invoice.NewAmount(7))
-		w.mine(w.head().Time.Unix()+1, append(paid, once)...)
+		paid := []invoice.Transfer{once}
+		for range payments {
+			dust := tagged(w.pay(invoice.NewAmount(100)), invoice.Evidence{Calldata: inv.CommitmentID})
+			dust.From = invoice.Address{0xbc}
+			paid = append(paid, dust)
+		}
+		w.mine(w.head().Time.Unix()+1, paid...)
 		w.final()
 		back := make([]invoice.Transfer, 2_000)
 		for i := range back {
