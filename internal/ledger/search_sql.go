@@ -240,7 +240,7 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 	case strings.HasPrefix(n.head, invoice.PrefixPayment):
 		ids, err = n.find(ctx, q, "SELECT id FROM payments", "id", "")
 	case n.isHex():
-		ids, err = paymentsOfHash(ctx, q, n)
+		ids, err = paymentsOfHash(ctx, q, n, merchantID)
 	}
 	if err != nil {
 		return nil, err
@@ -267,20 +267,21 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 	return found, nil
 }
 
-// paymentsOfHash returns the ids of payments with a transaction, or the newest of payers, with a name.
-func paymentsOfHash(ctx context.Context, q db.Querier, n name) ([]string, error) {
+// paymentsOfHash returns the ids of payments with a transaction, or the newest that a merchant has of payers, with a name.
+func paymentsOfHash(ctx context.Context, q db.Querier, n name, merchantID string) ([]string, error) {
 	ids, err := n.find(ctx, q, "SELECT id"+paymentsOfChains, "tx_hash", inChain)
 	if err != nil {
 		return nil, err
 	}
 	addresses, err := addressesNamed(ctx, q, n)
 	for _, address := range addresses {
-		of, err := db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM payments "+q.IndexedBy("payments_by_payer")+
-			"WHERE from_address = $1 ORDER BY from_address DESC, seen_id DESC LIMIT $2", address, searchRows)
+		of, _, err := NewReader(q).Payments(ctx, PaymentFilter{MerchantID: merchantID, From: address, IncludePending: true, IncludeUnattributed: true, Limit: searchRows})
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, of...)
+		for _, p := range of {
+			ids = append(ids, p.ID)
+		}
 	}
 	return ids, err
 }
