@@ -23,14 +23,15 @@ type ApprovalNotice struct {
 	Approvals  []string // ids of the requests, the oldest first
 }
 
-// TakeApprovalNotice returns the next mail that is due. No replica takes another one to the person within
-// ApprovalNoticePause, and the same is due again then until EndApprovalNotice. The error is db.ErrNotFound without one.
-func (m *SessionManager) TakeApprovalNotice(ctx context.Context) (n ApprovalNotice, err error) {
+// TakeApprovalNotices returns the mails that are due to the next person, of which one may be sent: one for each merchant, of
+// the oldest request first. No replica takes others to the person within ApprovalNoticePause, and they are due again then
+// until EndApprovalNotice. The error is db.ErrNotFound without one.
+func (m *SessionManager) TakeApprovalNotices(ctx context.Context) (due []ApprovalNotice, err error) {
 	now := m.now()
-	if n, err = dueNotice(ctx, m.cfg.Store, now); err != nil {
-		return n, err
+	if due, err = dueNotices(ctx, m.cfg.Store, now); err != nil {
+		return nil, err
 	}
-	return n, m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return takeNotice(ctx, tx, n.Person.ID, now) })
+	return due, m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return takeNotice(ctx, tx, due[0].Person.ID, now) })
 }
 
 // EndApprovalNotice records that a mail was sent, or can never be.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -9,6 +10,9 @@ import (
 
 // noticeDue is a condition on a person who was not mailed since the time $2. A stamp after $3 is of a clock that was set back.
 const noticeDue = "(noticed_at <= $2 OR noticed_at > $3)"
+
+// mostNotices bounds the requests that are looked at for a mail.
+const mostNotices = 10 * MaxApprovals
 
 // noticeBounds are the values of noticeDue at a time.
 func noticeBounds(now time.Time) (since, until int64) {
@@ -22,9 +26,9 @@ func insertNotices(ctx context.Context, tx *db.Tx, a Approval) error {
 	return err
 }
 
-// dueNotice returns the mail to the person who was mailed longest ago, about all requests of a merchant that lack the
+// dueNotices returns the mails to the person who was mailed longest ago, each about all requests of a merchant that lack the
 // person's vote, or ErrNotFound.
-func dueNotice(ctx context.Context, q db.Querier, now time.Time) (due ApprovalNotice, err error) {
+func dueNotices(ctx context.Context, q db.Querier, now time.Time) (due []ApprovalNotice, err error) {
 	since, until := noticeBounds(now)
 	found, err := db.QueryAll(ctx, q, func(row db.Scanner) (n ApprovalNotice, err error) {
 		n.Approvals = make([]string, 1)
@@ -36,20 +40,21 @@ func dueNotice(ctx context.Context, q db.Querier, now time.Time) (due ApprovalNo
 		WHERE `+noticeDue+" AND "+stateAt+` = 'requested'
 			AND EXISTS (SELECT 1 FROM api_keys k WHERE k.person_id = person.id AND k.merchant_id = approvals.merchant_id AND `+mayApproveAt("$1")+`)
 			AND NOT EXISTS (SELECT 1 FROM approval_votes v WHERE v.approval_id = approvals.id AND v.person_id = person.id)
-		ORDER BY noticed_at, person.id, approvals.merchant_id, approvals.id LIMIT $4`, now.Unix(), since, until, MaxApprovals)
-	if err != nil {
-		return due, err
-	}
-	if len(found) == 0 {
-		return due, db.ErrNotFound
-	}
-	due = found[0]
-	for _, n := range found[1:] {
-		if n.Person.ID == due.Person.ID && n.MerchantID == due.MerchantID {
-			due.Approvals = append(due.Approvals, n.Approvals...)
+		ORDER BY noticed_at, person.id, approvals.id LIMIT $4`, now.Unix(), since, until, mostNotices)
+	for _, n := range found {
+		i := slices.IndexFunc(due, func(of ApprovalNotice) bool { return of.MerchantID == n.MerchantID })
+		switch {
+		case n.Person.ID != found[0].Person.ID:
+		case i < 0:
+			due = append(due, n)
+		default:
+			due[i].Approvals = append(due[i].Approvals, n.Approvals...)
 		}
 	}
-	return due, nil
+	if err == nil && len(due) == 0 {
+		err = db.ErrNotFound
+	}
+	return due, err
 }
 
 // takeNotice stores that a person is being mailed. It returns ErrNotFound if another replica has just done so.

@@ -19,13 +19,14 @@ func (b *board) wantNotices(what string, want ...string) (taken []access.Approva
 	b.t.Helper()
 	var got []string
 	for {
-		n, err := b.TakeApprovalNotice(b.t.Context())
+		due, err := b.TakeApprovalNotices(b.t.Context())
 		if errors.Is(err, db.ErrNotFound) {
 			break
 		}
 		if err != nil {
 			b.t.Fatal(err)
 		}
+		n := due[0]
 		taken, got = append(taken, n), append(got, fmt.Sprint(n.Person.Name, n.Person.Language, len(n.Approvals), n.Merchant))
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
@@ -110,7 +111,7 @@ func TestApprovalNotices(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for {
-					n, err := b.TakeApprovalNotice(t.Context())
+					due, err := b.TakeApprovalNotices(t.Context())
 					if err != nil {
 						if !errors.Is(err, db.ErrNotFound) {
 							t.Error(err)
@@ -118,7 +119,7 @@ func TestApprovalNotices(t *testing.T) {
 						return
 					}
 					mu.Lock()
-					taken = append(taken, n)
+					taken = append(taken, due[0])
 					mu.Unlock()
 				}
 			})

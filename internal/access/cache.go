@@ -153,12 +153,12 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 }
 
 // insert adds an entry to a map of at most MaxCached entries. It drops a random entry of a full map.
-func insert[V any](m map[hash]V, h hash, v V) {
+func insert[K comparable, V any](m map[K]V, key K, v V) {
 	if len(m) >= MaxCached {
 		for old := range m {
 			delete(m, old)
 			break
 		}
 	}
-	m[h] = v
+	m[key] = v
 }

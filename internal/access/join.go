@@ -93,11 +93,10 @@ func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation, go
 	if err := endFormerAccounts(ctx, tx, i.MerchantID, m.now()); err != nil {
 		return p, 0, err
 	}
-	forgotten, err := forgetSignIns(ctx, tx, p.ID)
+	forgotten, entries, err := forgetSignIns(ctx, tx, p.ID, m.now())
 	if err != nil {
 		return p, 0, err
 	}
-	var entries []Entry
 	for _, k := range forgotten {
 		change := passkeyChange(ActionPasskeyRemove, k)
 		change.MerchantID = i.MerchantID

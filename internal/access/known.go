@@ -6,7 +6,7 @@ import (
 
 // MaxKnown bounds the tokens of sessions that a process caches. A dropped one is looked up like a new
 // one.
-const MaxKnown = 10_000
+const MaxKnown = MaxCached
 
 // known are tokens of sessions that were found.
 type known struct {
@@ -25,13 +25,7 @@ func (k *known) has(token TokenHash) bool {
 func (k *known) add(token TokenHash) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.tokens) >= MaxKnown {
-		for other := range k.tokens {
-			delete(k.tokens, other)
-			break
-		}
-	}
-	k.tokens[token] = struct{}{}
+	insert(k.tokens, token, struct{}{})
 }
 
 func (k *known) remove(token TokenHash) {

@@ -326,10 +326,11 @@ func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string
 		if k, err = deletePasskey(ctx, tx, s.PersonID, id); err != nil {
 			return err
 		}
-		if err := endOtherSessions(ctx, tx, s); err != nil {
+		ended, err := endOtherSessions(ctx, tx, s, m.now())
+		if err != nil {
 			return err
 		}
-		return m.auditPerson(ctx, tx, k.PersonID, passkeyChange(ActionPasskeyRemove, k))
+		return m.auditPerson(ctx, tx, k.PersonID, passkeyChange(ActionPasskeyRemove, k), ended...)
 	})
 	return k, err
 }
@@ -345,7 +346,7 @@ type auditedPasskey struct {
 
 // auditPerson records a change of how a person signs in for each of the person's merchants, because that signs in for
 // all. At each the person acts by the membership.
-func (m *SessionManager) auditPerson(ctx context.Context, tx *db.Tx, personID string, c Change) error {
+func (m *SessionManager) auditPerson(ctx context.Context, tx *db.Tx, personID string, c Change, others ...Entry) error {
 	all, err := memberships(ctx, tx, personID, m.now())
 	if err != nil {
 		return err
@@ -356,7 +357,7 @@ func (m *SessionManager) auditPerson(ctx context.Context, tx *db.Tx, personID st
 		c.MerchantID = membership.MerchantID
 		entries[i] = NewEntry(member, m.now(), c)
 	}
-	return AppendAudit(ctx, tx, entries...)
+	return AppendAudit(ctx, tx, append(entries, others...)...)
 }
 
 func passkeyChange(action Action, k Passkey) Change {

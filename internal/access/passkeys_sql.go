@@ -74,13 +74,13 @@ func unconfirmOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
 	return err
 }
 
-// endOtherSessions deletes the sessions and the links of the person of a session, except the session.
-func endOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
-	if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID); err != nil {
-		return err
+// endOtherSessions deletes the sessions and the links of the person of a session, except the session, as
+// endSessions does.
+func endOtherSessions(ctx context.Context, tx *db.Tx, s Session, now time.Time) ([]Entry, error) {
+	if _, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE person_id = $1", s.PersonID); err != nil {
+		return nil, err
 	}
-	_, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE person_id = $1", s.PersonID)
-	return err
+	return endSessions(ctx, tx, now, "person_id = $1 AND id <> $2", s.PersonID, s.ID)
 }
 
 var ceremonyTable = db.NewTable("passkey_ceremonies", func(c *Ceremony) []db.Column {

@@ -112,12 +112,15 @@ func lockPerson(ctx context.Context, tx *db.Tx, id string) error {
 	return err
 }
 
-// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys.
-func forgetSignIns(ctx context.Context, tx *db.Tx, personID string) ([]Passkey, error) {
-	if err := endOtherSessions(ctx, tx, Session{PersonID: personID}); err != nil {
-		return nil, err
+// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys, and the entries of the audit
+// log of the sessions.
+func forgetSignIns(ctx context.Context, tx *db.Tx, personID string, now time.Time) ([]Passkey, []Entry, error) {
+	entries, err := endOtherSessions(ctx, tx, Session{PersonID: personID}, now)
+	if err != nil {
+		return nil, nil, err
 	}
-	return db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)
+	passkeys, err := db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)
+	return passkeys, entries, err
 }
 
 // insertPerson stores a new person.

@@ -174,10 +174,11 @@ func (m *SessionManager) RemoveAccount(ctx context.Context, s Session) (a Accoun
 		if a, err = deleteAccount(ctx, tx, s.PersonID); err != nil {
 			return err
 		}
-		if err := endOtherSessions(ctx, tx, s); err != nil {
+		ended, err := endOtherSessions(ctx, tx, s, m.now())
+		if err != nil {
 			return err
 		}
-		return m.auditPerson(ctx, tx, a.PersonID, Change{Action: ActionAccountRemove, Object: a.PersonID, Before: a})
+		return m.auditPerson(ctx, tx, a.PersonID, Change{Action: ActionAccountRemove, Object: a.PersonID, Before: a}, ended...)
 	})
 	return a, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,16 +154,30 @@ func TestOldestSessionEnds(t *testing.T) {
 		w := newSessionWorld(t, store)
 		maria, other := w.person("acme", access.Read), w.person("acme", access.Read)
 		kept, _ := w.signIn(other)
-		first, _ := w.signIn(maria)
+		first, oldest := w.signIn(maria)
 		second, _ := w.signIn(maria)
 		for range access.MaxSessions - 1 {
 			w.find(second)
 			w.signIn(maria)
 		}
 		w.wantSignedOut(first, "the oldest of too many")
+		w.wantEnds("acme", oldest.ID) // or its open pages stay
 		w.find(second)
 		w.find(kept)
 	})
+}
+
+// wantEnds fails the test unless the audit log of a merchant has the ends of these sessions.
+func (w *sessionWorld) wantEnds(merchant string, ids ...string) {
+	w.t.Helper()
+	log, err := access.NewReader(w.store).AuditEntries(w.t.Context(), access.AuditFilter{MerchantID: merchant, Action: access.ActionSessionEnd, Limit: 9})
+	var ended []string
+	for _, e := range log {
+		ended = append(ended, e.Object)
+	}
+	if err != nil || !slices.Equal(ended, ids) {
+		w.t.Errorf("sessions %v ended, %v; want %v", ended, err, ids)
+	}
 }
 
 // TestEndSession ends sessions of the own key, of the same merchant, and of others.
@@ -186,7 +201,7 @@ func TestEndSession(t *testing.T) {
 				} else if !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("%s ends a session of %s: %v", by, of, err)
 				}
-				listed, err := w.List(t.Context(), people[by].Principal(), "", 100)
+				listed, _, err := w.List(t.Context(), people[by].Principal(), 100)
 				for _, l := range listed {
 					if l.KeyID != people[by].ID && l.MerchantID != people[by].MerchantID {
 						t.Errorf("%s is listed %+v", by, l)

@@ -51,8 +51,7 @@ func findSession(ctx context.Context, q db.Querier, id string) (Session, error) 
 type SessionFilter struct {
 	PersonID, KeyID, MerchantID string
 
-	Before string // a session's id; lists sessions that began before it
-	Limit  int
+	Limit int
 }
 
 // Sessions lists sessions, the last that began first. Some may have ended.
@@ -68,19 +67,25 @@ func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, er
 	default:
 		w.Conditions = append(w.Conditions, "merchant_id IS NULL")
 	}
-	w.Below("id", f.Before)
 	return db.QueryAll(ctx, q, sessionTable.Scan, sessionTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
-// insertSession stores a new session, and deletes the oldest of its key beyond
-// MaxSessions.
-func insertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
+// insertSession stores a new session, and ends the oldest of its key beyond MaxSessions as endSessions does.
+func insertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) ([]Entry, error) {
 	if err := tx.Insert(ctx, sessionTable.Insertion("", "token_hash"), [][]any{sessionTable.Values(s, token.text())}); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM sessions WHERE key_id = $1 AND id <=
-		(SELECT id FROM sessions WHERE key_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, s.KeyID, MaxSessions)
-	return err
+	return endSessions(ctx, tx, s.CreatedAt, "key_id = $1 AND id <= (SELECT id FROM sessions WHERE key_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)", s.KeyID, MaxSessions)
+}
+
+// endSessions deletes the sessions that meet a condition, and returns the entries of the audit log, by which their open
+// pages end.
+func endSessions(ctx context.Context, tx *db.Tx, now time.Time, condition string, args ...any) (entries []Entry, err error) {
+	ended, err := db.QueryAll(ctx, tx, sessionTable.Scan, "DELETE FROM sessions WHERE "+condition+" RETURNING "+sessionTable.List(), args...)
+	for _, s := range ended {
+		entries = append(entries, NewEntry(ctx, now, Change{MerchantID: s.MerchantID, Action: ActionSessionEnd, Object: s.ID, Before: sessionForAudit(s)}))
+	}
+	return entries, err
 }
 
 // recordSessionUse stores when a session was last used, unless a use within the last minute is stored.
@@ -129,12 +134,6 @@ func updateSession(ctx context.Context, s *db.DB, statement string, args ...any)
 		}
 		return err
 	})
-}
-
-// deleteSession deletes a session, and reports whether there was one.
-func deleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
-	n, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id = $1", id)
-	return n > 0, err
 }
 
 // SignInLink is the stored data of a sign-in link, except its token.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,8 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, by s
 	if err != nil {
 		return "", err
 	}
-	if err := insertSession(ctx, tx, s, sessionHash(token)); err != nil {
+	ended, err := insertSession(WithPrincipal(ctx, p), tx, s, sessionHash(token))
+	if err != nil {
 		return "", err
 	}
 	if p.PersonID != "" && from.Language != "" {
@@ -114,9 +116,9 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, by s
 		}
 	}
 	ctx = WithPrincipal(ctx, p)
-	return token, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
+	return token, AppendAudit(ctx, tx, append(ended, NewEntry(ctx, now, Change{
 		MerchantID: s.MerchantID, Action: ActionSessionBegin, Object: s.ID, After: sessionForAudit(s),
-	}))
+	}))...)
 }
 
 // Find is Look, and records the use of the session, so that it does not end for lack of use. A database that takes no
@@ -217,24 +219,37 @@ func (m *SessionManager) Confirm(ctx context.Context, s Session, key string) err
 	return ConfirmSession(ctx, m.cfg.Store, s.ID, m.now())
 }
 
-// List lists the active sessions: of the person, of the principal's own key or, if it may write keys, of
-// all keys of its merchant or of the operator.
-func (m *SessionManager) List(ctx context.Context, by Principal, before string, limit int) ([]Session, error) {
-	f := SessionFilter{PersonID: by.PersonID, KeyID: by.KeyID, Before: before, Limit: limit}
+// Key returns a key that the principal sees, or db.ErrNotFound.
+func (m *SessionManager) Key(ctx context.Context, by Principal, id string) (Record, error) {
+	r, err := NewReader(m.cfg.Store).Key(ctx, id)
+	if err == nil && !by.Sees(r.MerchantID) {
+		return Record{}, db.ErrNotFound
+	}
+	return r, err
+}
+
+// List lists the active sessions of the person, which may have begun at another merchant, or of the principal's own key.
+// If it may write keys, the sessions of all keys of its merchant, or of the operator, follow. Each list has the newest ones up
+// to a limit, and more reports whether there are others.
+func (m *SessionManager) List(ctx context.Context, by Principal, limit int) (live []Session, more bool, err error) {
+	filters := []SessionFilter{{PersonID: by.PersonID, KeyID: by.KeyID, Limit: limit + 1}}
 	if by.Can(KeysWrite) {
-		f.PersonID, f.KeyID, f.MerchantID = "", "", by.MerchantID
+		filters = append(filters, SessionFilter{MerchantID: by.MerchantID, Limit: limit + 1})
 	}
-	all, err := Sessions(ctx, m.cfg.Store, f)
-	if err != nil {
-		return nil, err
-	}
-	now, live := m.now(), make([]Session, 0, len(all))
-	for _, s := range all {
-		if !s.Ended(now) {
-			live = append(live, s)
+	now := m.now()
+	for _, f := range filters {
+		all, err := Sessions(ctx, m.cfg.Store, f)
+		if err != nil {
+			return nil, false, err
+		}
+		more = more || len(all) > limit
+		for _, s := range all[:min(len(all), limit)] {
+			if !s.Ended(now) && !slices.ContainsFunc(live, func(other Session) bool { return other.ID == s.ID }) {
+				live = append(live, s)
+			}
 		}
 	}
-	return live, nil
+	return live, more, nil
 }
 
 // End ends a session of the principal's own key or person, or one that List returns. Errors are
@@ -249,12 +264,11 @@ func (m *SessionManager) End(ctx context.Context, by Principal, id string) error
 		if err != nil {
 			return err
 		}
-		if _, err := deleteSession(ctx, tx, id); err != nil {
+		ended, err := endSessions(ctx, tx, m.now(), "id = $1", id)
+		if err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{
-			MerchantID: s.MerchantID, Action: ActionSessionEnd, Object: s.ID, Before: sessionForAudit(s),
-		}))
+		return AppendAudit(ctx, tx, ended...)
 	})
 }
 

@@ -156,7 +156,7 @@ func limitRows() []string {
 			access.MaxPasskeys, access.CeremonyLifetime/time.Minute, dashboard.SignInsOfClient, dashboard.MailWindow/time.Minute, access.MaxCeremonies),
 		row("sign-ins by a provider | one account of a person; %d at a time; %d s for its answers; %d minutes until its description is read again",
 			identity.MaxInFlight, seconds(identity.Deadline), identity.DescriptionLifetime/time.Minute),
-		row("approvals | %d to %d people; %d open requests of each merchant %d of each person or key for %d days; kept for %d more; mails about one to %d people; to one person %d minutes apart %d in %d hours",
+		row("approvals | %d to %d people; %d open requests of each merchant %d of each person or key for %d days; kept for %d more; mails about one to %d people; to one person %d minutes apart %d of each merchant in %d hours",
 			access.MinApprovers, access.MaxApprovers, access.MaxApprovals, access.MaxApprovalsOf, access.ApprovalLifetime/(24*time.Hour), access.ApprovalKept/(24*time.Hour), access.MaxNotified, access.ApprovalNoticePause/time.Minute, dashboard.MailsOfPersonADay, dashboard.MailDay/time.Hour),
 		row("mails that sign people in | %d to one address and %d of one client network in %d minutes; %d to one address and %d invitations of the operator and of each merchant in %d hours; %d that wait %d at a time; %d s for one that somebody waits for",
 			dashboard.MailsOfPerson, dashboard.MailsOfClient, dashboard.MailWindow/time.Minute, dashboard.MailsOfPersonADay, dashboard.InvitationsOfMerchant, dashboard.MailDay/time.Hour, mailer.MaxQueued, mailer.MaxInFlight, seconds(mailer.SendTimeout)),

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/mailer"
@@ -31,15 +33,17 @@ func (d *Dashboard) NotifyApprovers(ctx context.Context) {
 	}
 }
 
-// notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the limit of a day, is due
-// again later. A mail that a server answered counts for that limit, so that it is not repeated to a recipient without end.
-// The error is db.ErrNotFound without one.
+// notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the merchant's limit of a day,
+// is due again later. A mail that a server answered counts for that limit, so that it is not repeated to a recipient without
+// end. The error is db.ErrNotFound without one.
 func (d *Dashboard) notifyApprover(ctx context.Context) error {
-	n, err := d.cfg.Sessions.TakeApprovalNotice(ctx)
-	to := mailed{toApprove, n.Person.Email}
-	if err != nil || !d.mails.days.Take(to).OK {
+	due, err := d.cfg.Sessions.TakeApprovalNotices(ctx)
+	to := func(n access.ApprovalNotice) mailed { return mailed{toApprove, n.Person.Email, n.MerchantID} }
+	i := slices.IndexFunc(due, func(n access.ApprovalNotice) bool { return d.mails.days.Take(to(n)).OK })
+	if err != nil || i < 0 {
 		return err
 	}
+	n := due[i]
 	page := pathApprovals
 	if len(n.Approvals) == 1 {
 		page = id(pathApprovals, n.Approvals[0])
@@ -51,7 +55,7 @@ func (d *Dashboard) notifyApprover(ctx context.Context) error {
 		d.cfg.Logger.ErrorContext(ctx, "e-mail about requests for approval failed, given up", "err", err)
 	case err != nil:
 		if !errors.As(err, new(*mailer.AnswerError)) {
-			d.mails.days.Return(to)
+			d.mails.days.Return(to(n))
 		}
 		d.cfg.Logger.WarnContext(ctx, "e-mail about requests for approval failed, will retry", "err", err)
 		return nil

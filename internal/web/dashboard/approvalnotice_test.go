@@ -78,7 +78,7 @@ var merchants = []string{"acme", "cafe", "dune", "echo", "foxy"}
 // ask makes a request for approval.
 func (w *notified) ask(merchant string, amount uint64) {
 	w.t.Helper()
-	by := access.Principal{KeyID: "key_" + merchant, MerchantID: merchant}
+	by := access.Principal{KeyID: fmt.Sprint("key_", merchant, amount), MerchantID: merchant}
 	err := w.cfg.Sessions.RequestApproval(w.t.Context(), &access.ApprovalRequiredError{GuardedAction: access.GuardedAction{By: by, Kind: access.OfRefund, Subject: map[string]uint64{"amount": amount}, Amount: invoice.NewAmount(amount)}})
 	if required := (*access.ApprovalRequiredError)(nil); !errors.As(err, &required) {
 		w.t.Fatal(err)
@@ -140,8 +140,14 @@ func TestNotifyApprover(t *testing.T) {
 	w.at, w.sent = w.at.Add(MailDay), nil
 	const requests = MailsOfPersonADay + 6
 	for n := range uint64(requests) {
-		w.ask(merchants[n%5], 4+n)
+		w.ask("acme", 4+n)
 		w.notify(pause)
+	}
+	before := w.toAda()
+	w.ask("foxy", 4)
+	w.notify(pause)
+	if w.notify(pause); w.toAda() == before {
+		t.Error("another merchant's requests take all mails")
 	}
 	early := w.toAda()
 	for range merchants {

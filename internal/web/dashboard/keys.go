@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // maxKeyPage is how many keys or merchants are read at a time, which is the interface's maximum.
@@ -84,20 +87,11 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 // findKey returns the key in the path.
 func (d *Dashboard) findKey(r *http.Request) (keyRow, error) {
 	v := visitOf(r)
-	query := limited(v.query())
-	for {
-		var list apitypes.KeyList
-		if err := d.service.get(r.Context(), "/api/keys", query, &list); err != nil {
-			return keyRow{}, err
-		}
-		if i := slices.IndexFunc(list.Keys, func(k apitypes.Key) bool { return k.ID == r.PathValue("id") }); i >= 0 {
-			return v.keyRow(list.Keys[i]), nil
-		}
-		if list.NextCursor == "" {
-			return keyRow{}, errNotFound
-		}
-		query.Set("cursor", list.NextCursor)
+	k, err := d.cfg.Sessions.Key(r.Context(), v.principal, r.PathValue("id"))
+	if errors.Is(err, db.ErrNotFound) || err == nil && v.merchant != "" && k.MerchantID != v.merchant {
+		err = errNotFound
 	}
+	return v.keyRow(apiconv.Key(k, d.cfg.Now())), err
 }
 
 // keyView is the page of a key.

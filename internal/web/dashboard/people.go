@@ -41,8 +41,9 @@ const (
 
 // mailed is an address that gets mails of a kind.
 type mailed struct {
-	kind  mailKind
-	email string
+	kind     mailKind
+	email    string
+	merchant string // of a request for approval, or empty
 }
 
 // mailLimits count mails by address and by client network, and invitations by merchant.
@@ -71,7 +72,7 @@ func (l mailLimits) take(ctx context.Context, kind mailKind, email string) error
 	if err := l.clients.Take(ctx); err != nil {
 		return err
 	}
-	to := mailed{kind, email}
+	to := mailed{kind: kind, email: email}
 	if err := l.people.Take(to).Err(); err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func (d *Dashboard) setLanguage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// maxSessions bounds the sessions on the page.
+// maxSessions bounds the sessions of each kind on the page.
 const maxSessions = 100
 
 // sessionRow is a session on the page.
@@ -242,6 +242,7 @@ type sessionRow struct {
 // sessionsView is the page of sessions, passkeys and an account at a provider.
 type sessionsView struct {
 	Rows     []sessionRow
+	Newest   int // how many of each kind are listed if there are others, or 0
 	Passkeys []access.Passkey
 	May      bool   // the person may add a passkey
 	Provider string // name of the provider at which the person may connect an account, or empty
@@ -251,12 +252,15 @@ type sessionsView struct {
 // sessions lists the sessions that the person may end, and the person's passkeys and account.
 func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	list, err := d.cfg.Sessions.List(r.Context(), v.principal, "", maxSessions)
+	list, more, err := d.cfg.Sessions.List(r.Context(), v.principal, maxSessions)
 	if err != nil {
 		return err
 	}
 	rows := rowsOf(list, func(s access.Session) sessionRow { return sessionRow{s, s.ID == v.session.ID} })
 	view := sessionsView{Rows: rows, May: d.cfg.Sessions.HasPasskeys() && v.session.PersonID != ""}
+	if more {
+		view.Newest = maxSessions
+	}
 	if view.Passkeys, err = d.cfg.Sessions.Passkeys(r.Context(), v.session); err != nil {
 		return err
 	}
