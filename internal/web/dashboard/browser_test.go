@@ -170,11 +170,11 @@ func TestExtraRevokedSession(t *testing.T) {
 	nadia.open("/dashboard/payments")
 	owner.open("/dashboard/keys/" + nadia.id)
 	owner.Eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
-	owner.Eval(fmt.Sprintf("document.querySelector(\"form[action='/dashboard/keys/%s/revoke'] button\").click()", nadia.id), nil)
+	owner.Eval(fmt.Sprintf("document.querySelector(\"form[action^='/dashboard/keys/%s/revoke'] button\").click()", nadia.id), nil)
 	owner.AwaitText("main", "Revoked")
 	nadia.Follow("Events")
 	nadia.AwaitText("h1", "Sign in")
-	nadia.Await(`location.search === "?next=%2Fdashboard%2Fevents"`)
+	nadia.Await(`location.search === "?next=%2Fdashboard%2Fevents%3FmerchantId%3Dacme"`)
 	owner.isQuiet(t)
 }
 
@@ -197,6 +197,17 @@ func TestExtraSupportSeesNoKeys(t *testing.T) {
 		t.Errorf("the webhook's page reads %s", text)
 	}
 	support.isQuiet(t)
+}
+
+// TestExtraDoubleClick clicks twice on what shows a secret once: the answer to the first click stays.
+func TestExtraDoubleClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.person("acme", access.Admin).at(t)
+	owner.open("/dashboard/keys/" + w.person("acme", access.Read).id)
+	owner.Eval(`void (() => { const b = document.querySelector("form[action*='/rotate'] button"); b.click(); b.click(); })()`, nil)
+	owner.AwaitText("main", "The key is shown only now.")
+	owner.isQuiet(t)
 }
 
 // TestExtraRedeliver sends an event again. The receiver accepts it the second time.

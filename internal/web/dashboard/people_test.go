@@ -128,6 +128,7 @@ func TestPeople(t *testing.T) {
 		t.Error("not the operator alone is told what is missing to sign in")
 	}
 	ada := w.guest()
+	ada.key = "none" // her addresses keep the merchant
 	page := owners["cafe"].invites(mails, "Ada@Example.com", "finance")
 	ada.enter(page).want(t, http.StatusOK, "The cafe", "Ada", "Finance")
 	w.guest().get(page).want(t, http.StatusNotFound, "expired, or was used")
@@ -176,6 +177,24 @@ func TestPeople(t *testing.T) {
 	olga.enter(w.operator.invites(mails, "olga@example.com", "finance")).want(t, http.StatusOK, "Finance", "Operator")
 	olga.enter(owners["cafe"].invites(mails, "olga@example.com", "owner")).want(t, http.StatusOK, "The cafe", "Owner")
 	olga.get(olga.get("/dashboard"+atCafe).linkTo(t, "Operator")).want(t, http.StatusOK, "Finance")
+}
+
+// TestStalePage sends a form that was opened for a merchant after another session began in the same browser.
+func TestStalePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const path = "/dashboard/webhook"
+	acme, globex, browser := w.person("acme", access.Admin), w.person("globex", access.Admin), w.guest()
+	browser.key = acme.key // its addresses keep the merchant
+	for key, opened := range map[string]string{acme.key: path, w.operator.key: path + "?merchantId=acme"} {
+		browser.post("/dashboard/sign-in", url.Values{"key": {key}}).want(t, http.StatusOK)
+		page := browser.get(opened).want(t, http.StatusOK, "acme")
+		browser.post("/dashboard/sign-in", url.Values{"key": {globex.key}}).want(t, http.StatusOK)
+		browser.submit(page, path+"?merchantId=acme", url.Values{"url": {"https://acme.example/hook"}}).want(t, http.StatusNotFound)
+		if status, text := globex.ask("GET", "/api/merchants/globex/webhook", nil); status != http.StatusNotFound {
+			t.Errorf("globex has the endpoint %d %s", status, text)
+		}
+	}
 }
 
 // TestSignInByMail signs a person in by mail, refuses what nobody asked for, and confirms by mail.

@@ -73,7 +73,7 @@ func TestSettings(t *testing.T) {
 	}
 	reader.post(addresses, nil).want(t, 403)
 	reader.post(path, url.Values{"name": {"x"}}).want(t, 403)
-	globex := w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex", "The operator changes this merchant in the service’s configuration")
+	globex := w.person("globex", access.Admin).get(path).want(t, 200, "globex", "The operator changes this merchant in the service’s configuration")
 	if strings.Contains(globex.body, path+"/") || strings.Contains(globex.Words(), "Support contact") {
 		t.Errorf("the page of a merchant of the configuration has forms, or what no configuration has:\n%s", globex.Words())
 	}
@@ -168,7 +168,8 @@ func TestLogo(t *testing.T) {
 	w.operator.post(path+operator, nil).want(t, 400)
 	reader := w.person("initech", access.Read)
 	reader.upload(path, "logo", logo).want(t, 403)
-	stranger.upload(path+operator, "logo", logo).want(t, 400, "globex", "service’s configuration")
+	stranger.upload(path+operator, "logo", logo).want(t, 404)
+	stranger.upload(path, "logo", logo).want(t, 400, "globex", "service’s configuration")
 
 	page := owner.upload(path, "logo", logo).want(t, 200, "Remove the logo")
 	for _, p := range []*person{w.operator, owner, reader} {

@@ -32,6 +32,7 @@ type visit struct {
 	others   []access.Membership // among which the person may switch, with the present one; else nil
 	zone     *time.Location      // of the merchant; nil is UTC
 	here     string              // path of the page
+	address  string              // of the page, with its query
 	plays    bool                // the person may play scenarios
 	chains   map[string]chain.Chain
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
@@ -51,23 +52,11 @@ func (v *visit) SignedIn() bool { return v.session.ID != "" }
 // Merchant returns the merchant that the page is about, or "". It is for templates.
 func (v *visit) Merchant() string { return v.merchant }
 
-// Kept returns the merchant that the addresses of other pages name, if the person sees several, or "". It
-// is for templates.
-func (v *visit) Kept() string {
-	if v.IsOperator() || len(v.others) > 1 {
-		return v.merchant
-	}
-	return ""
-}
-
-// Link returns the address of a page of the dashboard. It keeps the merchant that this page is about, if
-// the person sees several. Pairs of a name and a value are added to its query, except pairs with an empty
-// value.
+// Link returns the address of a page of the dashboard. It names the merchant that this page is about, so that the page
+// does not act for the merchant of another session that begins in the same browser. Pairs of a name and a value are added
+// to its query, except pairs with an empty value.
 func (v *visit) Link(path string, pairs ...string) string {
-	query := make(url.Values)
-	if kept := v.Kept(); kept != "" {
-		query.Set("merchantId", kept)
-	}
+	query := v.query()
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {
 			query.Set(pair[0], pair[1])
@@ -168,13 +157,15 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			d.WriteError(w, r.WithContext(ctx), err)
 			return
 		}
+		if v.address = r.URL.RequestURI(); r.Method != http.MethodGet {
+			v.address = v.Link(v.here)
+		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// choose sets the merchant of a visit, and the principal for it: to the merchant that a request names, if
-// the person is a member of it or the operator, else to the merchant of the session. A person who is not
-// a member gets an error, so that a page that is still open does not act for another merchant.
+// choose sets the merchant of a visit, and the principal for it: to the merchant that a request names, if the session
+// sees it, else the error is errNotFound; without a name, to the merchant of the session.
 func (d *Dashboard) choose(ctx context.Context, v *visit, named string) (err error) {
 	v.merchant = v.principal.MerchantID
 	if v.others, err = d.cfg.Sessions.Memberships(ctx, v.session); err != nil || !invoice.ValidMerchantID(named) || named == v.merchant {
@@ -188,7 +179,7 @@ func (d *Dashboard) choose(ctx context.Context, v *visit, named string) (err err
 		return err
 	case v.IsOperator():
 		v.merchant = named
-	case v.session.PersonID != "":
+	default:
 		return errNotFound
 	}
 	return nil
@@ -361,7 +352,7 @@ func (v *visit) Actions() (all []section) {
 }
 
 // Here returns the address of the page. It is for templates.
-func (v *visit) Here() string { return v.here }
+func (v *visit) Here() string { return v.address }
 
 // sectionKeys are the keys that lead to pages, after g.
 var sectionKeys = map[string]string{
