@@ -249,7 +249,8 @@ func TestExtraRefundIsRecordedLater(t *testing.T) {
 	const hash = "0x0700000000000000000000000000000000000000000000000000000000000000"
 	fox.Answer(func(c browsertest.Call) (any, bool, error) { return hash, c.Method == "eth_sendTransaction", nil })
 	p := s.open("maria", r.ID, fox)
-	p.Eval(`void (() => { const real = fetch; window.fetch = (url, init) => String(url).includes("/transaction") ? Promise.reject(new TypeError("offline")) : real(url, init); })()`, nil)
+	p.Eval(`void (() => { const real = fetch; let n = 0; window.fetch = (url, init) => !String(url).includes("/transaction") ? real(url, init)
+		: n++ % 2 ? Promise.reject(new TypeError("offline")) : Promise.resolve(Response.json({ detail: "The database takes no writes." }, { status: 503 })); })()`, nil)
 	p.Press("Sign with Fox")
 	p.Press("Send 1.50 USDC")
 	p.AwaitText("#wallet", "but the service does not answer")

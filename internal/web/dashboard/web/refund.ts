@@ -139,7 +139,7 @@ async function keep(sent: unrecorded.Unrecorded): Promise<void> {
       unrecorded.save(id);
       return;
     } catch (error) {
-      if (error instanceof Refused) throw error;
+      if (error instanceof Refused && error.status !== 503) throw error; // 503: the database takes no writes, for now
       draw(h("p", { class: "error", role: "alert" }, t("refund.unrecorded", values)));
       await pause(pauses[Math.min(tries, pauses.length - 1)] ?? 0);
     }

@@ -23,7 +23,11 @@ export interface Submission {
 }
 
 // Refused is thrown with the service's explanation of why it refused a request.
-export class Refused extends Error {}
+export class Refused extends Error {
+  constructor(detail: string, readonly status: number) {
+    super(detail);
+  }
+}
 
 const patience = 20_000; // milliseconds
 
@@ -40,7 +44,7 @@ async function ask<T>(path: string, form?: Record<string, string>): Promise<T> {
   }
   if (answer.status === 400 || answer.status === 403 || answer.status === 409 || answer.status === 503) {
     const problem = await answer.json().catch(() => ({})) as { detail?: string };
-    if (problem.detail) throw new Refused(problem.detail);
+    if (problem.detail) throw new Refused(problem.detail, answer.status);
   }
   if (!answer.ok) throw new Unreachable(`status ${answer.status}`);
   return await answer.json() as T;
