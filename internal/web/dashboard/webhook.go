@@ -17,11 +17,12 @@ type webhookView struct {
 	Set    bool   // there is an endpoint
 	Typed  string // URL in the form
 	Error  string
-	Ping   *apitypes.Attempt // just created
-	Secret string            // just created
-	Staged bool              // a secret is staged
-	May    bool              // the person may change it
-	Lines  string            // headers in the form, one a line
+	Ping   *apitypes.Attempt    // just created
+	Secret string               // just created
+	Staged bool                 // a secret is staged
+	May    bool                 // the person may change it
+	Lines  string               // headers in the form, one a line
+	Chosen []apitypes.EventType // in the form
 }
 
 // Always returns the types of events that every endpoint gets. It is for templates.
@@ -37,9 +38,9 @@ func (webhookView) Always() (types []invoice.EventType) {
 // Optional returns the other types of events. It is for templates.
 func (webhookView) Optional() []invoice.EventType { return invoice.OptionalEventTypes }
 
-// Wanted reports whether the endpoint gets events of an optional type. It is for templates.
+// Wanted reports whether the form chooses events of an optional type. It is for templates.
 func (v webhookView) Wanted(typ invoice.EventType) bool {
-	return slices.Contains(v.OptionalEvents, apitypes.EventType(typ))
+	return slices.Contains(v.Chosen, apitypes.EventType(typ))
 }
 
 // PingOK reports whether the ping succeeded. It is for templates.
@@ -69,7 +70,7 @@ func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status i
 		view.Webhook, view.Set = answer.Webhook, true
 	}
 	if view.Typed == "" {
-		view.Typed, view.Lines = view.URL, headerLines(view.HeaderNames)
+		view.Typed, view.Lines, view.Chosen = view.URL, headerLines(view.HeaderNames), view.OptionalEvents
 	}
 	view.Staged = slices.ContainsFunc(view.Secrets, func(s apitypes.WebhookSecret) bool { return s.State == "staged" })
 	view.May = v.Can(access.WebhooksWrite) && !view.Configured
@@ -85,11 +86,12 @@ func webhookPath(r *http.Request) string {
 // form; otherwise done answers.
 func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, act string, body, answer any, done func() error) error {
 	err := d.service.send(r.Context(), method, webhookPath(r)+act, body, answer)
-	switch refused, err := detail(err); {
-	case err != nil:
+	refused, err := detail(err)
+	if refused != "" {
+		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url"), Lines: r.PostFormValue("headers"), Chosen: optionalEvents(r)})
+	}
+	if err != nil {
 		return err
-	case refused != "":
-		return d.showWebhook(w, r, http.StatusConflict, webhookView{Error: refused, Typed: r.PostFormValue("url"), Lines: headerLines(rowsOf(headersOf(r.PostFormValue("headers")), func(h apitypes.WebhookHeader) string { return h.Name }))})
 	}
 	return done()
 }
@@ -103,10 +105,7 @@ func (d *Dashboard) toWebhook(w http.ResponseWriter, r *http.Request) func() err
 
 // setWebhook sets the endpoint. It shows the secret of a new one, once.
 func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
-	optional := make([]apitypes.EventType, 0)
-	for _, typ := range r.PostForm["event"] {
-		optional = append(optional, apitypes.EventType(typ))
-	}
+	optional := optionalEvents(r)
 	var answer apitypes.WebhookSecretResponse
 	body := apitypes.PutWebhookRequest{URL: r.PostFormValue("url"), OptionalEvents: &optional}
 	if r.PostForm.Has("headers") {
@@ -137,6 +136,11 @@ func headersOf(lines string) []apitypes.WebhookHeader {
 		headers = append(headers, apitypes.WebhookHeader{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}
 	return headers
+}
+
+// optionalEvents returns the types of events that a form chooses.
+func optionalEvents(r *http.Request) []apitypes.EventType {
+	return rowsOf(r.PostForm["event"], func(typ string) apitypes.EventType { return apitypes.EventType(typ) })
 }
 
 // pingWebhook sends a ping, and shows its result.
