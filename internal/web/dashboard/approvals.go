@@ -151,7 +151,7 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 		}
 	}
 	if a.Amount != "" {
-		facts = append(facts, approvalFact{"invoices.amount", v.money(a.Amount, a.Currency, a.ChainKey)})
+		facts = append(facts, approvalFact{"invoices.amount", v.money(a.Amount, a.Currency)})
 		add("invoices.network", v.Network(a.ChainKey))
 	}
 	if a.To == ledger.AskPayer {
@@ -159,7 +159,7 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 	}
 	add("refundForm.to", a.To)
 	if a.Sum != "" && a.Sum != a.Amount {
-		facts = append(facts, approvalFact{"approval.sum", v.money(a.Sum, a.Currency, a.ChainKey)})
+		facts = append(facts, approvalFact{"approval.sum", v.money(a.Sum, a.Currency)})
 	}
 	add("inbox.reason", a.Reason)
 	add("payment.title", a.PaymentID)
@@ -233,7 +233,7 @@ func (v *visit) limit(amount invoice.Amount) string {
 	if amount == invoice.MaxAmount {
 		return v.text.T("operator.unlimited", nil)
 	}
-	return v.text.Number(amount.Major(chain.TokenDecimals))
+	return v.major(amount.String())
 }
 
 // vote records the person's vote, and shows the request.

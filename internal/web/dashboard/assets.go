@@ -116,14 +116,7 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 	return map[string]any{
 		"t":     text.InTemplate,
 		"colon": text.Colon,
-		// text is t for texts with an id that is composed of a kind and a value, such as the states of
-		// invoices. A value without a text is shown as it is.
-		"text": func(kind, value string) string {
-			if id := kind + "." + value; text.T(id, nil) != id {
-				return text.T(id, nil)
-			}
-			return value
-		},
+		"text":  (&visit{text: text}).value,
 		"bdi": func(of string) template.HTML {
 			return template.HTML("<bdi>" + template.HTMLEscapeString(of) + "</bdi>") //nolint:gosec // it is escaped
 		},

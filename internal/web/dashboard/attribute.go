@@ -138,8 +138,8 @@ func (d *Dashboard) addNewestEvent(r *http.Request, view *invoiceView) error {
 	return nil
 }
 
-// addUnattributed adds the newest payments without an invoice that came to the invoice's address in its
-// token.
+// addUnattributed adds the payments without an invoice that came to the invoice's address in its token, of the merchant's
+// newest ones. If there are others, it adds the list of all.
 func (d *Dashboard) addUnattributed(r *http.Request, view *invoiceView) error {
 	v := visitOf(r)
 	for _, kind := range []apitypes.InboxKind{apitypes.InboxClaimed, apitypes.InboxUnattributed} {
@@ -147,6 +147,9 @@ func (d *Dashboard) addUnattributed(r *http.Request, view *invoiceView) error {
 		query := url.Values{"merchantId": {view.MerchantID}, "kind": {string(kind)}}
 		if err := d.service.get(r.Context(), "/api/inbox", query, &list); err != nil {
 			return err
+		}
+		if list.NextCursor != "" {
+			view.AllUnattributed = v.Link(pathInbox, "merchantId", view.MerchantID, "kind", string(kind))
 		}
 		for _, item := range list.Items {
 			if p := item.Payment; p != nil && p.ChainKey == view.ChainKey && p.Currency == view.Currency && (p.To == view.MerchantAddress || p.To == view.DepositAddress) {

@@ -61,7 +61,6 @@ func (v *visit) newCharts(lines []apitypes.SummaryLine, days []string) []chart {
 type chartUnit struct {
 	*visit
 	currency string
-	decimals int
 	lines    []apitypes.SummaryLine
 }
 
@@ -72,10 +71,10 @@ func (v *visit) units(lines []apitypes.SummaryLine, from string) []*chartUnit {
 		if l.Day < from {
 			continue
 		}
-		i := slices.IndexFunc(all, func(u *chartUnit) bool { return u.currency == l.Currency && u.decimals == orUnknown(l.Decimals) })
+		i := slices.IndexFunc(all, func(u *chartUnit) bool { return u.currency == l.Currency })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &chartUnit{visit: v, currency: l.Currency, decimals: orUnknown(l.Decimals)})
+			all = append(all, &chartUnit{visit: v, currency: l.Currency})
 		}
 		all[i].lines = append(all[i].lines, l)
 	}
@@ -84,7 +83,7 @@ func (v *visit) units(lines []apitypes.SummaryLine, from string) []*chartUnit {
 
 // sum returns a sum of the unit.
 func (u *chartUnit) sum(minor *big.Int) template.HTML {
-	return u.total(minor.String(), &u.decimals, u.currency)
+	return u.total(minor.String(), u.currency)
 }
 
 // chart returns the chart of the unit. A bar shows the received amount without deducting refunds,
@@ -134,7 +133,7 @@ func (u *chartUnit) bars(days, chains []string, highest *big.Int) []bar {
 		tops[l.Day] += height
 		bars = append(bars, bar{
 			X: (float64(day) + (1-barShare)/2) * step, Y: chartHeight - tops[l.Day], Width: step * barShare, Height: height, Chain: slices.Index(chains, l.ChainKey),
-			Title: u.text.Day(l.Day) + " · " + u.Network(l.ChainKey) + " · " + plain(u.exact(l.Gross, &u.decimals, u.currency)),
+			Title: u.text.Day(l.Day) + " · " + u.Network(l.ChainKey) + " · " + plain(u.money(l.Gross, u.currency)),
 		})
 	}
 	return bars

@@ -46,7 +46,7 @@ func (d *Dashboard) sums(r *http.Request, query url.Values) (invoiceSums, error)
 	v, err := visitOf(r), d.service.get(r.Context(), "/api/reports/invoices", query, &answer)
 	out := invoiceSums{Truncated: answer.Report.Truncated}
 	for _, l := range answer.Report.Lines {
-		money := func(minor string) template.HTML { return v.total(minor, l.Decimals, l.Currency) }
+		money := func(minor string) template.HTML { return v.total(minor, l.Currency) }
 		out.Rows = append(out.Rows, sumRow{
 			l, v.Network(l.ChainKey), money(l.Amount), money(l.OpenAmount), money(l.ExpiredAmount), money(l.AmountPaid), money(l.AmountRefunded),
 		})

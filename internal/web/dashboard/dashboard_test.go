@@ -243,7 +243,6 @@ func TestDaysOfZones(t *testing.T) {
 // have their exact amount as title.
 func TestAmounts(t *testing.T) {
 	t.Parallel()
-	const decimals = 6
 	in := func(language string) *visit {
 		return &visit{text: texts().Named(language), chains: map[string]chain.Chain{"base": {Key: "base"}}}
 	}
@@ -253,17 +252,15 @@ func TestAmounts(t *testing.T) {
 		}
 		return template.HTML(`<span class="money"><data value="` + value + `"` + title + `>` + shown + `</span>`)
 	}
-	places := decimals
 	for what, c := range map[string]struct{ got, want template.HTML }{
-		"exact":              {in("en").exact("11900519", &places, "USDC"), element("11.900519", "", "11.900519</data> USDC")},
-		"exact, German":      {in("de").exact("11900519", &places, "USDC"), element("11.900519", "", "11,900519</data> USDC")},
-		"total":              {in("de").total("1234567890519", &places, "USDC"), element("1234567.890519", "1.234.567,890519", "1.234.567,89</data> USDC")},
-		"total, rounded up":  {in("en").total("11995000", &places, "USDC"), element("11.995", "11.995", "12.00</data> USDC")},
-		"total, negative":    {in("en").total("-11995000", &places, "USDC"), element("-11.995", "-11.995", "-12.00</data> USDC")},
-		"total of cents":     {in("en").total("11900000", &places, "USDC"), element("11.90", "", "11.90</data> USDC")},
-		"total, very little": {in("en").total("519", &places, "USDC"), element("0.000519", "", "0.000519</data> USDC")},
-		"total, nothing":     {in("en").total("0", &places, "USDC"), element("0.00", "", "0.00</data> USDC")},
-		"unknown decimals":   {in("en").exact("11900519", nil, "<USDC>"), "11900519 &lt;USDC&gt;"},
+		"exact":              {in("en").money("11900519", "USDC"), element("11.900519", "", "11.900519</data> USDC")},
+		"exact, German":      {in("de").money("11900519", "USDC"), element("11.900519", "", "11,900519</data> USDC")},
+		"total":              {in("de").total("1234567890519", "USDC"), element("1234567.890519", "1.234.567,890519", "1.234.567,89</data> USDC")},
+		"total, rounded up":  {in("en").total("11995000", "USDC"), element("11.995", "11.995", "12.00</data> USDC")},
+		"total, negative":    {in("en").total("-11995000", "USDC"), element("-11.995", "-11.995", "-12.00</data> USDC")},
+		"total of cents":     {in("en").total("11900000", "USDC"), element("11.90", "", "11.90</data> USDC")},
+		"total, very little": {in("en").total("519", "USDC"), element("0.000519", "", "0.000519</data> USDC")},
+		"total, nothing":     {in("en").total("0", "USDC"), element("0.00", "", "0.00</data> USDC")},
 		"fee in gwei":        {in("en").coins("123456789000000", 18, "base"), element("123456.789", "123,456.789", "123,456.79</data> gwei")},
 		"fee of gwei":        {in("fr").coins("999999", 9, "base"), element("999999", "", in("fr").text.Number("999999")+"</data> gwei")},
 		"fee in ether":       {in("en").coins("12345678901", 9, "base"), element("12.345678901", "12.345678901", "12.345679</data> ETH")},
@@ -271,6 +268,21 @@ func TestAmounts(t *testing.T) {
 		"no fee":             {in("en").coins("0", 18, "base"), element("0.00", "", "0.00</data> ETH")},
 	} {
 		expect.Equal(t, c.got, c.want, "%s is", what)
+	}
+}
+
+// TestFilledInAmounts reads amounts that a page filled in, of a token that left the configuration, in each language.
+func TestFilledInAmounts(t *testing.T) {
+	t.Parallel()
+	d := &Dashboard{cfg: Config{Now: time.Now}}
+	for _, text := range texts().Languages() {
+		v := &visit{text: text}
+		for _, minor := range []string{"4567000", "4900000", "1234567890519", "1"} {
+			f := d.formOf(v, apitypes.Invoice{ChainKey: "gone", Currency: "EURC", Amount: minor})
+			if got, problem := v.parseAmount(f.Get("amount")); got.String() != minor || problem != "" || len(f.Tokens) != 1 || f.Tokens[0].Value != f.Get("token") {
+				t.Errorf("%s: the form of %s has %s, which is %s, %s; tokens %v", text.Lang(), minor, f.Get("amount"), got, problem, f.Tokens)
+			}
+		}
 	}
 }
 

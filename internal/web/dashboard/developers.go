@@ -52,11 +52,11 @@ func (d *Dashboard) developerRoutes() []webpage.Route {
 
 // merchantChoice is a page on which the operator chooses the merchant for another page.
 type merchantChoice struct {
-	Path      string // of the other page
-	Merchants []string
+	Path      string   // of the other page
+	Merchants []string // the first ones, as suggestions
 }
 
-// chooseMerchant shows the merchants to the operator.
+// chooseMerchant has the operator choose a merchant.
 func (d *Dashboard) chooseMerchant(w http.ResponseWriter, r *http.Request, title string) error {
 	var list apitypes.MerchantList
 	if err := d.service.get(r.Context(), "/api/merchants", limited(nil), &list); err != nil {

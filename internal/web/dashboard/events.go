@@ -2,10 +2,12 @@ package dashboard
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,34 +174,36 @@ func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error
 	return d.outcome(w, r, err, d.showEvent, id("/dashboard/events", r.PathValue("id")))
 }
 
-// maxCounted bounds the failed deliveries that are counted before they are sent again.
-const maxCounted = 1000
-
 // redeliverForm is the page before and after all failed events are redelivered.
 type redeliverForm struct {
-	Failed int
-	More   bool // there are more than were counted
+	Failed string // as failedEvents counts them
+	More   bool   // there are more than were sent
 	Done   bool
 	Sent   int64
 }
 
+// failedEvents returns how many events that a query of the interface selects have failed, with + if there are others than it
+// reads, or "".
+func (d *Dashboard) failedEvents(ctx context.Context, query url.Values) (count string, err error) {
+	query.Set("delivery", string(apitypes.WithFailed))
+	var list apitypes.EventList
+	err = d.service.get(ctx, "/api/events", query, &list)
+	if n := len(list.Events); n > 0 {
+		count = strconv.Itoa(n)
+	}
+	if list.NextCursor != "" {
+		count += "+"
+	}
+	return count, err
+}
+
 // redeliverPage shows how many events have failed.
 func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error {
-	query := limited(visitOf(r).query())
-	query.Set("delivery", string(webhooks.Failed))
-	var form redeliverForm
-	for {
-		var list apitypes.EventList
-		if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
-			return err
-		}
-		form.Failed += len(list.Events)
-		form.More = list.NextCursor != ""
-		if !form.More || form.Failed >= maxCounted {
-			return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", form)
-		}
-		query.Set("cursor", list.NextCursor)
+	failed, err := d.failedEvents(r.Context(), limited(visitOf(r).query()))
+	if err != nil {
+		return err
 	}
+	return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", redeliverForm{Failed: failed})
 }
 
 // redeliverFailed redelivers all failed events.

@@ -55,47 +55,42 @@ func durationParts(text *locale.Text, seconds int64) []string {
 // Network returns the name of a chain that people read. It is for templates, too.
 func (v *visit) Network(chainKey string) string { return chain.NameIn(v.chains, chainKey) }
 
-// money returns an element with an amount of minor units in units of its token; see exact.
-func (v *visit) money(minor, currency, chainKey string) template.HTML {
-	token, ok := v.chains[chainKey].TokenNamed(currency)
-	if !ok {
-		return v.exact(minor, nil, currency)
-	}
-	return v.exact(minor, &token.Decimals, currency)
+// major returns an amount of minor units of a token in its units, as the person's language writes it.
+func (v *visit) major(minor string) string {
+	return v.text.Number(invoice.MajorSum(minor, chain.TokenDecimals))
 }
 
-// exact returns an element with an amount of minor units in units of its currency, such as 12.50 USDC, as
-// the person's language writes it. Without the decimals it shows the minor units.
-func (v *visit) exact(minor string, decimals *int, currency string) template.HTML {
-	return v.rounded(minor, decimals, math.MaxInt, currency)
+// money returns an element with an amount of minor units in units of its currency, such as 12.50 USDC, as
+// the person's language writes it.
+func (v *visit) money(minor, currency string) template.HTML {
+	return v.rounded(minor, chain.TokenDecimals, math.MaxInt, currency)
 }
 
-// total is exact for a sum, which it rounds to cents; the exact amount is its title.
-func (v *visit) total(minor string, decimals *int, currency string) template.HTML {
+// total is money for a sum, which it rounds to cents; the exact amount is its title.
+func (v *visit) total(minor, currency string) template.HTML {
 	const cents = 2
-	return v.rounded(minor, decimals, cents, currency)
+	return v.rounded(minor, chain.TokenDecimals, cents, currency)
 }
 
-// coins is exact for an amount of a network's coin in minor units, which are wei with 18 decimals. An amount
+// coins is money for an amount of a network's coin in minor units, which are wei with 18 decimals. An amount
 // below a thousandth of the coin is in gwei.
 func (v *visit) coins(minor string, decimals int, chainKey string) template.HTML {
 	const gwei, gweiDigits, coinDigits = 9, 2, 6
 	if n := integer(minor); n.Sign() != 0 && n.CmpAbs(power(decimals-3)) < 0 {
-		decimals -= gwei
-		return v.rounded(minor, &decimals, gweiDigits, "gwei")
+		return v.rounded(minor, decimals-gwei, gweiDigits, "gwei")
 	}
-	return v.rounded(minor, &decimals, coinDigits, v.chains[chainKey].Coin().Symbol)
+	return v.rounded(minor, decimals, coinDigits, v.chains[chainKey].Coin().Symbol)
 }
 
-// rounded is exact with at most so many digits after the point. If they hide a part of the amount, the
+// rounded is money with at most so many digits after the point. If they hide a part of the amount, the
 // exact one is its title. They never hide all of it.
-func (v *visit) rounded(minor string, decimals *int, digits int, unit string) template.HTML {
-	if decimals == nil || *decimals < 0 || integer(minor).String() != minor {
+func (v *visit) rounded(minor string, decimals, digits int, unit string) template.HTML {
+	if integer(minor).String() != minor {
 		return template.HTML(template.HTMLEscapeString(minor + " " + unit)) //nolint:gosec // escaped
 	}
-	plain, title := invoice.MajorSum(minor, *decimals), ""
+	plain, title := invoice.MajorSum(minor, decimals), ""
 	shown := v.text.Number(plain)
-	if n, hidden := cut(integer(minor), *decimals-digits); hidden {
+	if n, hidden := cut(integer(minor), decimals-digits); hidden {
 		shown, title = v.text.Number(invoice.MajorSum(n.String(), digits)), ` title="`+shown+`"`
 	}
 	return template.HTML(`<span class="money"><data value="` + plain + `"` + title + `>` + shown + `</data> ` + template.HTMLEscapeString(unit) + `</span>`) //nolint:gosec // digits, and escaped

@@ -24,10 +24,12 @@ type homePage struct {
 	Charts    []chart
 	Open      []homeSum
 	Expired   []homeSum
-	Truncated bool // of the sums of open or expired invoices
+	From      string // day since when the invoices were made that Expired adds up, as 2006-01-02
+	First     string // that day for people
+	Truncated bool   // of the sums of open or expired invoices
 	Chains    []homeChain
 	Webhook   *apitypes.Webhook     // nil without an endpoint, or if the person may not see it
-	Failed    int                   // deliveries, at most pageSize
+	Failed    string                // number of events that failed, with + if there are others, or empty
 	Undecided []apitypes.InboxCount // kinds of items in the inbox that there are
 	Changes   []change
 	Since     int64 // Unix seconds of the last visit, or 0
@@ -82,7 +84,8 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := d.cfg.Now()
 	query := v.query()
-	query.Set("from", clock.Format(newCalendar(now.UTC().AddDate(0, 0, -1)).from(), time.UTC, time.DateOnly)) // the merchant's day may be the day before
+	from := dayOf(newCalendar(now.UTC().AddDate(0, 0, -1)).from()) // the merchant's day may be the day before
+	query.Set("from", from)
 	var answer apitypes.SummaryResponse
 	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
 		return err
@@ -95,7 +98,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	days := newCalendar(now.In(zone))
 	body := homePage{
 		Zone: s.Timezone, Periods: days.periods(v, s.Days), Charts: v.newCharts(s.Days, days.chartDays()),
-		Open: v.homeSums(s.Open), Expired: v.homeSums(s.Expired), Truncated: s.Open.Truncated || s.Expired.Truncated,
+		Open: v.homeSums(s.Open), Expired: v.homeSums(s.Expired), From: from, First: v.text.Day(from), Truncated: s.Open.Truncated || s.Expired.Truncated,
 	}
 	for _, c := range s.Chains {
 		behind := max(0, now.Unix()-c.BlockTime)
@@ -117,7 +120,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 
 func (v *visit) homeSums(sums apitypes.InvoiceSums) []homeSum {
 	return rowsOf(sums.Sums, func(s apitypes.InvoiceSum) homeSum {
-		return homeSum{s, v.total(s.Amount, s.Decimals, s.Currency), v.Network(s.ChainKey)}
+		return homeSum{s, v.total(s.Amount, s.Currency), v.Network(s.ChainKey)}
 	})
 }
 
@@ -138,14 +141,9 @@ func (d *Dashboard) addDeliveries(r *http.Request, body *homePage) error {
 			return err
 		}
 	}
-	query := v.query()
-	query.Set("delivery", string(apitypes.WithFailed))
-	var failed apitypes.EventList
-	if err := d.service.get(r.Context(), "/api/events", query, &failed); err != nil {
-		return err
-	}
-	body.Failed = len(failed.Events)
-	return nil
+	var err error
+	body.Failed, err = d.failedEvents(r.Context(), v.query())
+	return err
 }
 
 // addChanges counts the events since the last visit.
@@ -254,12 +252,4 @@ func (v *visit) settled(lines []apitypes.SummaryLine, from, to time.Time) []temp
 		}
 		return u.sum(sum)
 	})
-}
-
-// orUnknown returns a number of decimals, or -1 if it is not known.
-func orUnknown(decimals *int) int {
-	if decimals == nil {
-		return -1
-	}
-	return *decimals
 }

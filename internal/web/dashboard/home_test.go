@@ -38,10 +38,33 @@ func TestHome(t *testing.T) {
 	w.payment("4700000")
 	acme := w.person("acme", access.Read)
 	acme.get("/dashboard").want(t, http.StatusOK, "Needs a decision", "No invoice 1", "Settled today", "9.80", "Yesterday: –", "USDC received by day", "1 invoice · house", "No event has failed.",
-		"house Behind: ", "Expired invoices")
+		"house Behind: ", "Expired invoices since ")
 	w.person("globex", access.Read).get("/dashboard").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
 	w.operator.get("/dashboard").want(t, http.StatusOK, "9.80", "2 invoices · house")
 	w.operator.get("/dashboard?merchantId=globex").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
+}
+
+// TestExpiredOnHome counts the expired invoices that the linked list has.
+func TestExpiredOnHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := range 3 {
+		made := w.invoice("acme", nil)
+		w.forward(2 * time.Hour)
+		w.chain.MineAt(w.now().Unix() - 1)
+		w.chain.MineAt(w.now().Unix())
+		w.await("expired invoice", func() bool { return w.read(made.ID).Status == "expired" })
+		if n == 0 {
+			w.forward(70 * 24 * time.Hour)
+		}
+	}
+	acme := w.person("acme", access.Read)
+	page := acme.get("/dashboard").want(t, http.StatusOK, "2 invoices · house")
+	links := page.Links()
+	list := links[slices.IndexFunc(links, func(a string) bool { return strings.Contains(a, "status=expired") })]
+	if found := len(acme.get(list).Named("tbody")[0].Named("tr")); found != 2 {
+		t.Errorf("%s has %d invoices", list, found)
+	}
 }
 
 // TestHomeWithoutPayments leads a person who may not see payments to another page.

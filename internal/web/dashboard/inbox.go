@@ -140,7 +140,7 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 	case item.Payment != nil:
 		p := *item.Payment
 		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), v.Network(p.ChainKey)
-		row.Money = v.money(p.Amount, p.Currency, p.ChainKey)
+		row.Money = v.money(p.Amount, p.Currency)
 		if item.Kind != apitypes.InboxQuarantined {
 			row.Attribute = &attributionPart{Page: v, Candidates: v.candidates(p), PaymentID: p.ID}
 		}
@@ -149,7 +149,7 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 	case item.Refund != nil:
 		refund := *item.Refund
 		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), v.Network(refund.ChainKey)
-		row.Money, row.Refund = v.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
+		row.Money, row.Refund = v.money(refund.Amount, refund.Currency), &refund
 		if item.Kind == apitypes.InboxWithoutPayment {
 			return row, d.withoutPaymentItem(r, v, &row)
 		}
@@ -161,7 +161,7 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 // the account that got the refund has made to the merchant.
 func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
 	refund := *row.Refund
-	row.Money = v.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
+	row.Money = v.money(refund.AmountTransferred, refund.Currency)
 	query := url.Values{"chainKey": {refund.ChainKey}, "from": {refund.To}, "include": {"pending,unattributed"}, "limit": {"6"}}
 	if refund.MerchantID != "" {
 		query.Set("merchantId", refund.MerchantID)
@@ -185,9 +185,9 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
 	}
 	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), v.Network(inv.ChainKey)
-	row.Money, row.Paid = v.money(inv.Amount, inv.Currency, inv.ChainKey), v.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
+	row.Money, row.Paid = v.money(inv.Amount, inv.Currency), v.money(inv.AmountPaid, inv.Currency)
 	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))
-	row.Difference = v.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
+	row.Difference = v.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency)
 	suggested := ""
 	if excess != "" && inv.Status == apitypes.StatusPaid {
 		suggested = minus(excess, inv.AmountRefunded)

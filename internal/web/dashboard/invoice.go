@@ -22,18 +22,20 @@ const maxPaymentsShown = 50
 // invoiceView is the page of an invoice.
 type invoiceView struct {
 	apitypes.Invoice
-	Network      string
-	Money        moneyIn
-	Checkout     string // address of the payer's page; empty of a draft
-	Code         *webpage.QRCode
-	Payments     []paymentOfInvoice
-	Refunds      []apitypes.RefundRecord
-	Mails        []apitypes.Mail
-	Mail         *mailForm // nil if the invoice cannot be sent
-	Timeline     []moment
-	MoreMoments  string // address of the page with the rest of the timeline, or empty
-	Truncated    bool   // the timeline is incomplete
-	MorePayments bool
+	Network string
+	Money   moneyIn
+	// AllUnattributed is the address of a list with more payments than were looked at for Unattributed, or empty.
+	AllUnattributed string
+	Checkout        string // address of the payer's page; empty of a draft
+	Code            *webpage.QRCode
+	Payments        []paymentOfInvoice
+	Refunds         []apitypes.RefundRecord
+	Mails           []apitypes.Mail
+	Mail            *mailForm // nil if the invoice cannot be sent
+	Timeline        []moment
+	MoreMoments     string // address of the page with the rest of the timeline, or empty
+	Truncated       bool   // the timeline is incomplete
+	MorePayments    bool
 	invoiceActs
 	Error string // why an action was refused, or empty
 }
@@ -51,8 +53,8 @@ type moneyIn func(minor any) template.HTML
 func (m moneyIn) Of(minor any) template.HTML { return m(minor) }
 
 // moneyIn returns a function that formats amounts of a token.
-func (v *visit) moneyIn(currency, chainKey string) moneyIn {
-	return func(minor any) template.HTML { return v.money(template.HTMLEscaper(minor), currency, chainKey) }
+func (v *visit) moneyIn(currency string) moneyIn {
+	return func(minor any) template.HTML { return v.money(template.HTMLEscaper(minor), currency) }
 }
 
 // showInvoice shows the invoice of a request, with the reason why an action was refused, if any.
@@ -62,7 +64,7 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 	if err != nil {
 		return err
 	}
-	view := invoiceView{Invoice: inv, Network: v.Network(inv.ChainKey), Money: v.moneyIn(inv.Currency, inv.ChainKey), Error: refused}
+	view := invoiceView{Invoice: inv, Network: v.Network(inv.ChainKey), Money: v.moneyIn(inv.Currency), Error: refused}
 	if inv.Status != apitypes.StatusDraft {
 		view.Checkout = d.publicURL(r) + "/checkout/" + inv.ID
 	}

@@ -35,18 +35,9 @@ func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, st
 // createInvoice creates an invoice or a draft, only once if the form is sent several times.
 func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
-		f.created(visitOf(r), body)
-		if pairs, _ := body["metadata"].(map[string]any); len(pairs) == 0 {
-			delete(body, "metadata")
-		}
-		customer, _ := body["customer"].(map[string]any)
-		maps.DeleteFunc(customer, isRemoved)
-		if len(customer) == 0 {
-			delete(body, "customer")
-		}
 		body["draft"] = f.Has("draft")
 		var made apitypes.CreateInvoiceResponse
-		err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), body, &made)
+		err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), f.creation(visitOf(r), body), &made)
 		return made.ID, err
 	})
 }
@@ -54,6 +45,9 @@ func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error 
 // changeInvoice changes a draft.
 func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
 	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
+		if f.Get("expiresAt") == f.Get("expiresBefore") { // it has no seconds, and an hour comes twice a year
+			delete(body, "expiresAt")
+		}
 		return f.Draft, d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil)
 	})
 }
@@ -100,6 +94,7 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	f.Set("reference", inv.Reference)
 	f.setMetadata(inv.Metadata)
 	f.Set("expiresAt", clock.Format(clock.Unix(inv.ExpiresAt), visitOf(r).Zone(), formTime))
+	f.Set("expiresBefore", f.Get("expiresAt"))
 	if inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}

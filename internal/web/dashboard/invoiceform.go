@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -46,19 +47,22 @@ func (f *fields) member(name string) any {
 	return nil
 }
 
-// isRemoved reports whether a member is to be removed.
-func isRemoved(_ string, value any) bool { return value == nil }
-
-// created changes the members of an object to those of a new one, which has none to remove. It belongs to the merchant of
-// the visit or, without one, to the merchant of the form.
-func (f *fields) created(v *visit, body map[string]any) {
-	maps.DeleteFunc(body, isRemoved)
-	if named := f.member("merchantId"); named != nil {
-		body["merchantId"] = named
-	}
-	if v.merchant != "" {
+// creation returns the body of a request that creates an object, of the merchant that the form names, or else the page. It
+// has no members to remove.
+func (f *fields) creation(v *visit, body map[string]any) map[string]any {
+	if body["merchantId"] = f.member("merchantId"); body["merchantId"] == nil && v.merchant != "" {
 		body["merchantId"] = v.merchant
 	}
+	return withoutNil(body)
+}
+
+// withoutNil deletes members that are nil or objects without members.
+func withoutNil(body map[string]any) map[string]any {
+	maps.DeleteFunc(body, func(_ string, value any) bool {
+		object, ok := value.(map[string]any)
+		return value == nil || ok && len(withoutNil(object)) == 0
+	})
+	return body
 }
 
 // refuse shows an error of the interface at its field. It returns the error if it is of
@@ -111,8 +115,9 @@ type metadataRow struct {
 	Error      string
 }
 
-// tokens returns the tokens of all networks, in the order of the networks' names.
-func (v *visit) tokens() []tokenChoice {
+// tokens returns the tokens of all networks, in the order of their names, and the chosen one, if any, which the service may
+// no longer accept for new invoices.
+func (v *visit) tokens(chosen string) []tokenChoice {
 	var all []tokenChoice
 	for _, c := range v.chains {
 		for _, token := range c.Tokens {
@@ -120,19 +125,15 @@ func (v *visit) tokens() []tokenChoice {
 		}
 	}
 	slices.SortFunc(all, func(a, b tokenChoice) int { return strings.Compare(a.Name, b.Name) })
+	if key, currency, ok := strings.Cut(chosen, "/"); ok && !slices.ContainsFunc(all, func(c tokenChoice) bool { return c.Value == chosen }) {
+		all = append(all, tokenChoice{chosen, currency + " · " + v.Network(key)})
+	}
 	return all
-}
-
-// token returns the key of the network, the currency and the decimals of a choice.
-func (d *Dashboard) token(choice string) (chainKey, currency string, decimals int) {
-	chainKey, currency, _ = strings.Cut(choice, "/")
-	token, _ := d.chains[chainKey].Token(currency)
-	return chainKey, currency, token.Decimals
 }
 
 // newInvoiceForm returns an empty form.
 func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: v.tokens(), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: v.tokens(""), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }
@@ -140,10 +141,9 @@ func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
 // formOf returns a form with the terms of an invoice.
 func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 	f := d.newInvoiceForm(v)
-	choice := inv.ChainKey + "/" + inv.Currency
-	_, _, decimals := d.token(choice)
-	f.Set("token", choice)
-	f.Set("amount", invoice.MajorSum(inv.Amount, decimals))
+	f.Set("token", inv.ChainKey+"/"+inv.Currency)
+	f.Tokens = v.tokens(f.Get("token"))
+	f.Set("amount", v.major(inv.Amount))
 	f.Set("merchantAddress", inv.MerchantAddress)
 	f.Set("description", inv.Description)
 	f.Set("returnUrl", inv.ReturnURL)
@@ -156,7 +156,7 @@ func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 	}
 	f.Rows = f.Rows[:0]
 	for _, item := range inv.LineItems {
-		f.Rows = append(f.Rows, itemRow{Label: item.Label, Amount: invoice.MajorSum(item.Amount, decimals)})
+		f.Rows = append(f.Rows, itemRow{Label: item.Label, Amount: v.major(item.Amount)})
 	}
 	f.addRows()
 	return f
@@ -164,7 +164,7 @@ func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 
 // postedInvoiceForm returns the form that a request sends.
 func (d *Dashboard) postedInvoiceForm(r *http.Request) *invoiceForm {
-	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: visitOf(r).tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: visitOf(r).tokens(r.PostForm.Get("token")), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
 	values := r.PostForm["metadataValue"]
 	for i, key := range r.PostForm["metadataKey"] {
 		row := metadataRow{Key: strings.TrimSpace(key)}
@@ -186,12 +186,7 @@ func (d *Dashboard) postedInvoiceForm(r *http.Request) *invoiceForm {
 
 // hasDeposits reports whether invoices can have deposit addresses.
 func (d *Dashboard) hasDeposits() bool {
-	for _, c := range d.chains {
-		if !c.DepositFactory.IsZero() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(d.chains)), func(c chain.Chain) bool { return !c.DepositFactory.IsZero() })
 }
 
 // addRows adds itemRows empty rows of each kind, up to the limits.
@@ -212,7 +207,7 @@ func (f *invoiceForm) HasRoom() bool {
 // request returns the body of the request to the interface. ok is false if a field is wrong.
 // rows are the indexes of the rows of its line items.
 func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows []int, ok bool) {
-	chainKey, currency, decimals := d.token(f.Get("token"))
+	chainKey, currency, _ := strings.Cut(f.Get("token"), "/")
 	body = map[string]any{
 		"chainKey": chainKey, "currency": currency, "reference": f.member("reference"), "description": f.member("description"),
 		"returnUrl": f.member("returnUrl"), "cancelUrl": f.member("cancelUrl"), "metadata": f.metadata(v), "customer": map[string]any{"id": f.member("customer.id"), "email": f.member("customer.email")},
@@ -228,11 +223,11 @@ func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows
 		f.Errors["expiresAt"] = v.text.T("form.error.time", nil)
 	}
 	body["expiresAt"] = expires.Unix()
-	items, sum, rows := f.items(v, decimals)
+	items, sum, rows := f.items(v)
 	body["lineItems"] = items
 	if strings.TrimSpace(f.Get("amount")) != "" || len(items) == 0 {
 		var problem string
-		if sum, problem = v.parseAmount(f.Get("amount"), decimals); problem != "" {
+		if sum, problem = v.parseAmount(f.Get("amount")); problem != "" {
 			f.Errors["amount"] = problem
 		}
 	}
@@ -266,7 +261,7 @@ func (f *invoiceForm) metadata(v *visit) map[string]any {
 }
 
 // items returns the line items of the rows that are not empty, their sum, and their rows.
-func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, sum invoice.Amount, rows []int) {
+func (f *invoiceForm) items(v *visit) (items []apitypes.LineItem, sum invoice.Amount, rows []int) {
 	items = []apitypes.LineItem{}
 	for i := range f.Rows {
 		row := &f.Rows[i]
@@ -274,7 +269,7 @@ func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, 
 		if label == "" && strings.TrimSpace(row.Amount) == "" {
 			continue
 		}
-		amount, problem := v.parseAmount(row.Amount, decimals)
+		amount, problem := v.parseAmount(row.Amount)
 		if label == "" && problem == "" {
 			problem = v.text.T("form.error.label", nil)
 		}
@@ -289,8 +284,8 @@ func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, 
 }
 
 // parseAmount parses an amount that the person typed. problem explains why it is refused, or is empty.
-func (v *visit) parseAmount(typed string, decimals int) (amount invoice.Amount, problem string) {
-	amount, err := webpage.ParseAmount(typed, v.text.Lang(), decimals)
+func (v *visit) parseAmount(typed string) (amount invoice.Amount, problem string) {
+	amount, err := webpage.ParseAmount(typed, v.text.Lang(), chain.TokenDecimals)
 	switch {
 	case errors.Is(err, webpage.ErrAmbiguous):
 		problem = "amount.error.ambiguous"
@@ -305,7 +300,7 @@ func (v *visit) parseAmount(typed string, decimals int) (amount invoice.Amount, 
 	default:
 		return amount, ""
 	}
-	return invoice.Amount{}, v.text.T(problem, map[string]any{"Decimals": decimals})
+	return invoice.Amount{}, v.text.T(problem, map[string]any{"Decimals": chain.TokenDecimals})
 }
 
 // refuse shows an error of the interface at its field or row.
@@ -324,7 +319,7 @@ func (f *invoiceForm) refuse(err error, rows []int) error {
 		case isItem && notNumber == nil && i >= 0 && i < len(rows):
 			f.Rows[rows[i]].Error = p.Detail
 			return nil
-		case p.Code == apitypes.CodeInvalidChain || p.Field == "currency":
+		case p.Code == apitypes.CodeInvalidChain || p.Field == "chainKey" || p.Field == "currency":
 			f.Errors["token"] = p.Detail
 			return nil
 		}

@@ -39,6 +39,6 @@ type invoiceRow struct {
 // invoiceRows returns the rows of invoices.
 func (v *visit) invoiceRows(invoices []apitypes.Invoice) []invoiceRow {
 	return rowsOf(invoices, func(inv apitypes.Invoice) invoiceRow {
-		return invoiceRow{inv, v.money(inv.Amount, inv.Currency, inv.ChainKey), v.Network(inv.ChainKey)}
+		return invoiceRow{inv, v.money(inv.Amount, inv.Currency), v.Network(inv.ChainKey)}
 	})
 }

@@ -44,7 +44,7 @@ func (f *linkForm) Lifetimes() []int64 {
 // newLink shows the form of a new payment link.
 func (d *Dashboard) newLink(w http.ResponseWriter, r *http.Request) error {
 	values := url.Values{"once": {rand.Text()}, "expiresIn": {strconv.FormatInt(int64(invoice.DefaultLinkLifetime.Seconds()), 10)}}
-	return d.renderLinkForm(w, r, http.StatusOK, &linkForm{fields: newFields(values), Tokens: visitOf(r).tokens()})
+	return d.renderLinkForm(w, r, http.StatusOK, &linkForm{fields: newFields(values), Tokens: visitOf(r).tokens("")})
 }
 
 // editLink shows the form of a link with its terms.
@@ -53,9 +53,8 @@ func (d *Dashboard) editLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	choice := l.ChainKey + "/" + l.Currency
-	_, _, decimals := d.token(choice)
-	f := &linkForm{fields: newFields(url.Values{}), ID: l.ID, Tokens: visitOf(r).tokens()}
+	v, choice := visitOf(r), l.ChainKey+"/"+l.Currency
+	f := &linkForm{fields: newFields(url.Values{}), ID: l.ID, Tokens: v.tokens(choice)}
 	for name, value := range map[string]string{
 		"token": choice, "title": l.Title, "description": l.Description, "merchantAddress": l.MerchantAddress, "lineItem": l.LineItem,
 		"referencePrefix": l.ReferencePrefix, "returnUrl": l.ReturnURL, "cancelUrl": l.CancelURL, "expiresIn": strconv.FormatInt(l.ExpiresIn, 10),
@@ -64,7 +63,7 @@ func (d *Dashboard) editLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	for name, minor := range map[string]string{"amount": l.Amount, "minAmount": l.MinAmount, "maxAmount": l.MaxAmount} {
 		if minor != "" {
-			f.Set(name, invoice.MajorSum(minor, decimals))
+			f.Set(name, v.major(minor))
 		}
 	}
 	return d.renderLinkForm(w, r, http.StatusOK, f)
@@ -82,9 +81,8 @@ func (d *Dashboard) renderLinkForm(w http.ResponseWriter, r *http.Request, statu
 func (d *Dashboard) createLink(w http.ResponseWriter, r *http.Request) error {
 	return d.saveLink(w, r, func(f *linkForm, body map[string]any) (string, error) {
 		body["slug"] = f.member("slug")
-		f.created(visitOf(r), body)
 		var made apitypes.PaymentLinkResponse
-		err := d.service.create(r.Context(), "/api/payment-links", f.Get("once"), body, &made)
+		err := d.service.create(r.Context(), "/api/payment-links", f.Get("once"), f.creation(visitOf(r), body), &made)
 		return made.Link.ID, err
 	})
 }
@@ -99,7 +97,7 @@ func (d *Dashboard) changeLink(w http.ResponseWriter, r *http.Request) error {
 // saveLink sends a form's values to the interface, and leads to the link's page. send returns the
 // link's id.
 func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f *linkForm, body map[string]any) (string, error)) error {
-	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens()}
+	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens(r.PostForm.Get("token"))}
 	if body := f.request(d, visitOf(r)); len(f.Errors) == 0 {
 		if f.Confirm = f.member("merchantAddress") != nil && !visitOf(r).session.Confirmed(d.cfg.Now()); f.Confirm {
 			return d.renderLinkForm(w, r, http.StatusForbidden, f)
@@ -117,7 +115,7 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f
 
 // request returns the body of the request to the interface.
 func (f *linkForm) request(d *Dashboard, v *visit) map[string]any {
-	chainKey, currency, decimals := d.token(f.Get("token"))
+	chainKey, currency, _ := strings.Cut(f.Get("token"), "/")
 	body := map[string]any{"chainKey": chainKey, "currency": currency, "title": strings.TrimSpace(f.Get("title"))}
 	for _, name := range linkTexts {
 		body[name] = f.member(name)
@@ -127,7 +125,7 @@ func (f *linkForm) request(d *Dashboard, v *visit) map[string]any {
 		if strings.TrimSpace(f.Get(name)) == "" {
 			continue
 		}
-		amount, problem := v.parseAmount(f.Get(name), decimals)
+		amount, problem := v.parseAmount(f.Get(name))
 		if body[name] = amount.String(); problem != "" {
 			f.Errors[name] = problem
 		}
@@ -143,7 +141,7 @@ func (f *linkForm) request(d *Dashboard, v *visit) map[string]any {
 func (f *linkForm) refuse(err error) error {
 	var p *problem
 	switch errors.As(err, &p); {
-	case p != nil && p.Status == http.StatusBadRequest && (p.Code == apitypes.CodeInvalidChain || p.Field == "currency"):
+	case p != nil && p.Status == http.StatusBadRequest && (p.Code == apitypes.CodeInvalidChain || p.Field == "chainKey" || p.Field == "currency"):
 		f.Errors["token"] = p.Detail
 		return nil
 	case p != nil && p.Status == http.StatusConflict && f.ID == "" && f.Get("slug") != "":

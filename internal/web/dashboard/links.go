@@ -54,7 +54,7 @@ func (v *visit) linkRow(l apitypes.PaymentLink) linkRow {
 		minor string
 	}{{&row.Money, l.Amount}, {&row.Least, l.MinAmount}, {&row.Most, l.MaxAmount}} {
 		if a.minor != "" {
-			*a.money = v.money(a.minor, l.Currency, l.ChainKey)
+			*a.money = v.money(a.minor, l.Currency)
 		}
 	}
 	return row

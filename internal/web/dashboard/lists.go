@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -288,25 +289,14 @@ func dayText(day string, end bool, zone *time.Location) string {
 // applyAmount adds a filter by an amount that a person typed.
 func applyAmount(v *visit, query url.Values, text string) {
 	if text != "" {
-		query.Set("amount", v.minorUnits(text, v.anyDecimals()))
+		query.Set("amount", v.minorUnits(text))
 	}
-}
-
-// anyDecimals returns the highest number of decimals of the service's tokens.
-func (v *visit) anyDecimals() int {
-	decimals := 0
-	for _, ch := range v.chains {
-		for _, token := range ch.AllTokens() {
-			decimals = max(decimals, token.Decimals)
-		}
-	}
-	return decimals
 }
 
 // minorUnits returns an amount that a person typed in units of a token, such as 12.50, in minor units.
 // A text that is not an amount is returned as it is, so that the interface refuses it.
-func (v *visit) minorUnits(text string, decimals int) string {
-	amount, err := webpage.ParseAmount(text, v.text.Lang(), decimals)
+func (v *visit) minorUnits(text string) string {
+	amount, err := webpage.ParseAmount(text, v.text.Lang(), chain.TokenDecimals)
 	if err != nil {
 		return text
 	}

@@ -183,13 +183,11 @@ func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act stri
 		return d.showChain(w, r, wrong)
 	}
 	err := d.service.send(r.Context(), http.MethodPost, id("/api/operator/chains", chainKey)+"/"+act, request, nil)
-	switch refused, err := detail(err); {
-	case err != nil:
-		return err
-	case refused != "":
+	refused, err := detail(err)
+	if refused != "" {
 		return d.showChain(w, r, refused)
 	}
-	return d.redirect(w, r, nil, id("/dashboard/operator/chains", chainKey))
+	return d.redirect(w, r, err, id("/dashboard/operator/chains", chainKey))
 }
 
 // auditFilters are the parameters of the audit log that the REST interface takes.

@@ -64,9 +64,9 @@ func (v *visit) paymentRows(payments []apitypes.Payment) []paymentRow {
 }
 
 func (v *visit) paymentRow(p apitypes.Payment) paymentRow {
-	row := paymentRow{Payment: p, Money: v.money(p.Amount, p.Currency, p.ChainKey), Network: v.Network(p.ChainKey)}
+	row := paymentRow{Payment: p, Money: v.money(p.Amount, p.Currency), Network: v.Network(p.ChainKey)}
 	if p.AmountRefunded != "" {
-		row.Refunded = v.money(p.AmountRefunded, p.Currency, p.ChainKey)
+		row.Refunded = v.money(p.AmountRefunded, p.Currency)
 	}
 	row.Status = apitypes.PaymentStatus(cmp.Or(string(row.Status), string(apitypes.PaymentConfirmed)))
 	return row
@@ -149,10 +149,10 @@ func (v *visit) candidates(p apitypes.Payment) []candidateRow {
 		claims[c.InvoiceID] = &c
 	}
 	for _, c := range p.Candidates {
-		row := candidateRow{PaymentCandidate: c, Money: v.money(c.Amount, p.Currency, p.ChainKey), Claim: claims[c.InvoiceID]}
+		row := candidateRow{PaymentCandidate: c, Money: v.money(c.Amount, p.Currency), Claim: claims[c.InvoiceID]}
 		difference, less := strings.CutPrefix(c.AmountDifference, "-")
 		if row.Less = less; difference != "0" {
-			row.Difference = v.money(difference, p.Currency, p.ChainKey)
+			row.Difference = v.money(difference, p.Currency)
 		}
 		if row.Claim != nil {
 			claimed = append(claimed, row)

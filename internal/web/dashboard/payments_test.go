@@ -170,6 +170,7 @@ func TestSavedFilters(t *testing.T) {
 	if page := maria.submit(kept, "/dashboard/filters/remove", nil).want(t, http.StatusOK); strings.Contains(page.Words(), "Mine") {
 		t.Error("the filter was not removed")
 	}
+	maria.submit(maria.get("/dashboard/customers?q=ada"), "/dashboard/filters/save", url.Values{"name": {"Ada"}}).want(t, http.StatusOK, "Remove “Ada”")
 	operator := w.operator.get("/dashboard/payments?merchantId=acme&show=counted")
 	if got := w.operator.submit(operator, "/dashboard/filters/save?merchantId=acme", url.Values{"name": {"Counted"}}).want(t, http.StatusOK); got.path != "/dashboard/payments?merchantId=acme&show=counted" {
 		t.Errorf("the operator's filter leads to %s", got.path)

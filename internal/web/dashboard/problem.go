@@ -108,7 +108,7 @@ func (v *visit) inUnits(field, text string) string {
 	if slices.Contains(amountFields, field) {
 		return amount.ReplaceAllStringFunc(text, func(found string) string {
 			at := strings.LastIndex(found, " ") + 1
-			return found[:at] + v.text.Number(invoice.MajorSum(found[at:], v.anyDecimals()))
+			return found[:at] + v.major(found[at:])
 		})
 	}
 	return unixTime.ReplaceAllStringFunc(text, func(seconds string) string {

@@ -42,7 +42,7 @@ type refundRow struct {
 }
 
 func (v *visit) refundRow(r apitypes.RefundRecord) refundRow {
-	return refundRow{r, v.money(r.Amount, r.Currency, r.ChainKey), v.Network(r.ChainKey)}
+	return refundRow{r, v.money(r.Amount, r.Currency), v.Network(r.ChainKey)}
 }
 
 func (v *visit) refundRows(refunds []apitypes.RefundRecord) []refundRow {
@@ -165,7 +165,7 @@ func (d *Dashboard) prepareRefundPage(w http.ResponseWriter, r *http.Request) er
 	}
 	form := refundForm{Key: rand.Text()}
 	if amount, err := invoice.ParseAmount(r.URL.Query().Get("amount")); err == nil {
-		form.Amount = amount.Major(d.decimals(p))
+		form.Amount = visitOf(r).major(amount.String())
 	}
 	return d.showRefundForm(w, r, http.StatusOK, form, p)
 }
@@ -175,12 +175,6 @@ func (d *Dashboard) paymentOf(r *http.Request) (apitypes.Payment, error) {
 	var found apitypes.PaymentResponse
 	err := d.service.get(r.Context(), id("/api/payments", r.PathValue("id")), nil, &found)
 	return found.Payment, err
-}
-
-// decimals returns the decimals of a payment's token.
-func (d *Dashboard) decimals(p apitypes.Payment) int {
-	token, _ := d.chains[p.ChainKey].TokenNamed(p.Currency)
-	return token.Decimals
 }
 
 func (d *Dashboard) showRefundForm(w http.ResponseWriter, r *http.Request, code int, form refundForm, p apitypes.Payment) error {
@@ -206,7 +200,7 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 		asked.To = "ask_payer"
 	}
 	if form.Amount != "" {
-		asked.Amount = visitOf(r).minorUnits(form.Amount, d.decimals(p))
+		asked.Amount = visitOf(r).minorUnits(form.Amount)
 	}
 	var made apitypes.RefundResponse
 	err = d.service.create(r.Context(), id("/api/payments", p.ID)+"/refunds", form.Key, asked, &made)

@@ -61,7 +61,7 @@ func (d *Dashboard) filterRoutes() []webpage.Route {
 }
 
 // filteredLists are the pages of the lists with saved filters.
-var filteredLists = []string{invoiceList.page, paymentList.page, refundList.page, linkList.page, approvalList.page}
+var filteredLists = []string{invoiceList.page, paymentList.page, refundList.page, linkList.page, approvalList.page, customerList.page}
 
 // postedFilter returns the filter of a form.
 func postedFilter(r *http.Request) (access.SavedFilter, url.Values, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -143,7 +144,7 @@ func (v *visit) amount(text string) (minor string, ok bool) {
 	if last := strings.TrimSpace(strings.TrimPrefix(text, typed)); strings.ContainsFunc(last, unicode.IsDigit) {
 		typed = text // with spaces between its digits
 	}
-	amount, err := webpage.ParseAmount(typed, v.text.Lang(), v.anyDecimals())
+	amount, err := webpage.ParseAmount(typed, v.text.Lang(), chain.TokenDecimals)
 	return amount.String(), err == nil && !amount.IsZero()
 }
 

@@ -142,11 +142,9 @@ func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, chang
 
 // settingsChanged shows the merchant after a change, or the interface's refusal.
 func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err error, typed func(*settingsView)) error {
-	switch refused, err := detail(err); {
-	case err != nil:
-		return err
-	case refused != "":
+	refused, err := detail(err)
+	if refused != "" {
 		return d.showSettings(w, r, status(refused), refused, typed)
 	}
-	return d.redirect(w, r, nil, "/dashboard/settings")
+	return d.redirect(w, r, err, "/dashboard/settings")
 }

@@ -71,7 +71,7 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 // fillStatement adds the shown values of the statement.
 func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	for _, l := range body.Lines {
-		money := func(minor any) template.HTML { return v.total(template.HTMLEscaper(minor), l.Decimals, l.Currency) }
+		money := func(minor any) template.HTML { return v.total(template.HTMLEscaper(minor), l.Currency) }
 		body.Accounts = append(body.Accounts, account{l, v.Network(l.ChainKey), money})
 	}
 	for _, f := range body.Statement.Fees {

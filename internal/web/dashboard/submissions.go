@@ -97,9 +97,8 @@ func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
 		current = &row.Submission
 	}
 	network := d.chains[refund.ChainKey]
-	token, _ := network.TokenNamed(refund.Currency)
 	data := walletRefund{
-		From: refund.From, Amount: refund.Amount, Currency: refund.Currency, Decimals: token.Decimals, ChainID: network.ID,
+		From: refund.From, Amount: refund.Amount, Currency: refund.Currency, Decimals: chain.TokenDecimals, ChainID: network.ID,
 		Network: visitOf(r).Network(refund.ChainKey), Coin: network.Coin(), RPC: network.WalletNodes(), State: refundState(found), Submission: current,
 	}
 	if found.Transaction != nil {
@@ -154,9 +153,6 @@ func (d *Dashboard) changeSubmission(w http.ResponseWriter, r *http.Request, met
 		return d.WriteJSON(w, r, http.StatusOK, answer)
 	}
 	refused, err := detail(err)
-	if err != nil {
-		return err
-	}
 	if refused != "" {
 		var include []string
 		if method == http.MethodPut || act == withdrawal {
@@ -164,5 +160,5 @@ func (d *Dashboard) changeSubmission(w http.ResponseWriter, r *http.Request, met
 		}
 		return d.showRefund(w, r, http.StatusConflict, refused, include...)
 	}
-	return d.redirect(w, r, nil, id("/dashboard/refunds", r.PathValue("id")))
+	return d.redirect(w, r, err, id("/dashboard/refunds", r.PathValue("id")))
 }
