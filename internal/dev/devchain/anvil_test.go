@@ -246,12 +246,10 @@ func TestExtraAnswersAsAnvil(t *testing.T) {
 		p.same(differs, "eth_getBlockByNumber", tag, false)
 		p.same(differsInReceipt, "eth_getBlockReceipts", tag)
 		p.same(differsInTx, "eth_getLogs", map[string]any{"fromBlock": tag, "toBlock": tag})
-		p.same(nil, "eth_getBlockTransactionCountByNumber", tag)
 		for _, tx := range p.c.node.blocks.GetBlockByNumber(number + 1).Transactions() {
 			p.same(differsInTx, "eth_getTransactionByHash", tx.Hash())
 			p.same(differsInReceipt, "eth_getTransactionReceipt", tx.Hash())
 		}
-		p.same(differsInTx, "eth_getTransactionByBlockNumberAndIndex", tag, "0x0")
 		for _, account := range accounts {
 			p.same(nil, "eth_getBalance", account, tag)
 			p.same(nil, "eth_getTransactionCount", account, tag)
@@ -375,7 +373,6 @@ func TestExtraRefusesAsAnvil(t *testing.T) {
 		"unknown block":     {"eth_getLogs", map[string]any{"blockHash": common.Hash{1}}},
 		"state of no block": {"eth_getBalance", p.c.Token, "0xffff"},
 		"call at no block":  {"eth_call", map[string]any{"to": p.c.Token}, "0xffff"},
-		"unknown filter":    {"eth_getFilterChanges", "0x1"},
 		"invalid address":   {"eth_getCode", "0x12", "latest"},
 	} {
 		ours, anvil, ourErr, anvilErr := p.ask(order[0].(string), order[1:]...)

@@ -40,7 +40,7 @@ func newAPIs(n *node) (map[string]any, *watches) {
 		Blocks: tipBlocks, Percentile: tipPercentile, MaxHeaderHistory: feeHistory, MaxBlockHistory: feeHistory,
 		MaxPrice: gasprice.DefaultMaxPrice, IgnorePrice: gasprice.DefaultIgnorePrice,
 	}, big.NewInt(1))}
-	return map[string]any{"eth": eth, "net": netAPI{}, "web3": web3API{}, "txpool": poolAPI{n}}, w
+	return map[string]any{"eth": eth, "net": netAPI{}, "web3": web3API{}}, w
 }
 
 // ethAPI has the methods eth_*.
@@ -218,15 +218,6 @@ func (web3API) ClientVersion() string { return clientVersion }
 
 // Sha3 returns the Keccak-256 hash of bytes.
 func (web3API) Sha3(of hexutil.Bytes) hexutil.Bytes { return crypto.Keccak256(of) }
-
-// poolAPI has the methods txpool_*.
-type poolAPI struct{ node *node }
-
-// Status returns how many transactions can be mined now, and how many wait for a nonce before theirs.
-func (a poolAPI) Status() map[string]hexutil.Uint {
-	pending, queued := a.node.pool.Stats()
-	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}
-}
 
 // feeSource is what geth's suggestion of fees reads.
 type feeSource struct{ node *node }

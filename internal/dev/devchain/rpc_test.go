@@ -8,13 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rpc"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/test/expect"
@@ -44,84 +41,6 @@ func transfer(t *testing.T, c *Chain, amount int64) common.Hash {
 	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(amount), nil)
 	expect.OK(t, err)
 	return hash
-}
-
-// change is what a test reads of a log: its transaction, and whether a reorg removed it.
-type change struct {
-	Tx      common.Hash `json:"transactionHash"`
-	Removed bool        `json:"removed"`
-}
-
-func TestFilters(t *testing.T) {
-	c := start(t, Config{})
-	blocks := ask[rpc.ID](t, c, "eth_newBlockFilter")
-	pending := ask[rpc.ID](t, c, "eth_newPendingTransactionFilter")
-	logs := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Token})
-	later := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Token, "fromBlock": "0x3"})
-	other := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Registry})
-
-	tx := transfer(t, c, 5)
-	seal(t, c)
-	first := c.head().Hash()
-	expect.OK(t, c.Reorg(t.Context(), 1, false))
-	second := c.head().Hash()
-	seal(t, c)
-	third := c.head().Hash()
-	if diff := cmp.Diff([]common.Hash{first, second, third}, ask[[]common.Hash](t, c, "eth_getFilterChanges", blocks)); diff != "" {
-		t.Errorf("blocks: %s", diff)
-	}
-	if got := ask[[]common.Hash](t, c, "eth_getFilterChanges", pending); len(got) == 0 || got[0] != tx {
-		t.Errorf("pending transactions are %v, want %s first", got, tx)
-	}
-	if diff := cmp.Diff([]change{{tx, false}, {tx, true}, {tx, false}}, ask[[]change](t, c, "eth_getFilterChanges", logs)); diff != "" {
-		t.Errorf("logs: %s", diff)
-	}
-	if diff := cmp.Diff([]change{{tx, false}}, ask[[]change](t, c, "eth_getFilterChanges", later)); diff != "" {
-		t.Errorf("logs from block 3 on: %s", diff)
-	}
-	for _, id := range []rpc.ID{blocks, pending, logs, other} {
-		if got := ask[[]any](t, c, "eth_getFilterChanges", id); got == nil || len(got) > 0 {
-			t.Errorf("a filter reports %v again, want an empty list", got)
-		}
-	}
-	expect.Len(t, ask[[]change](t, c, "eth_getFilterLogs", later), 1, "the filter finds")
-	refused(t, c, "filter not found", "eth_getFilterLogs", blocks)
-	if !ask[bool](t, c, "eth_uninstallFilter", logs) || ask[bool](t, c, "eth_uninstallFilter", logs) {
-		t.Error("a filter was not removed once")
-	}
-	refused(t, c, "filter not found", "eth_getFilterChanges", logs)
-}
-
-// TestFilterLimits checks how much a filter holds, and how many there may be.
-func TestFilterLimits(t *testing.T) {
-	c := start(t, Config{})
-	var collect func(any)
-	install := func() (rpc.ID, error) {
-		return c.watches.install(nil, func(to func(any)) handlers {
-			collect = to
-			return handlers{heads: func(*types.Header) {}}
-		})
-	}
-	id, err := install()
-	expect.OK(t, err)
-	for i := range maxUnread {
-		collect(i)
-	}
-	if items, err := c.watches.GetFilterChanges(id); err != nil || len(items) != maxUnread {
-		t.Errorf("the filter holds %d items (%v), want %d", len(items), err, maxUnread)
-	}
-	for i := range maxUnread + 1 {
-		collect(i)
-	}
-	if _, err := c.watches.GetFilterChanges(id); err == nil {
-		t.Error("a filter with too many items is still there")
-	}
-	for range maxFilters {
-		expect.Success(t)(install())
-	}
-	if _, err := install(); err == nil {
-		t.Errorf("more than %d filters were created", maxFilters)
-	}
 }
 
 func TestSubscriptions(t *testing.T) {
@@ -208,9 +127,6 @@ func TestPendingBlock(t *testing.T) {
 	waiting := ask[map[string]any](t, c, "eth_getTransactionByHash", tx)
 	if number, there := waiting["blockNumber"]; !there || number != nil || waiting["from"] != strings.ToLower(payer.Hex()) {
 		t.Errorf("the waiting transaction is %v", waiting)
-	}
-	if status := ask[map[string]string](t, c, "txpool_status"); status["pending"] != "0x1" || status["queued"] != "0x0" {
-		t.Errorf("the pool has %v", status)
 	}
 	refused(t, c, "pending logs are not supported", "eth_getLogs", map[string]any{"fromBlock": "pending"})
 }
@@ -306,20 +222,6 @@ func TestCallFees(t *testing.T) {
 			got = fmt.Sprintf("price %s, cap %s, tip %s, gas %d", msg.GasPrice, msg.GasFeeCap, msg.GasTipCap, msg.GasLimit)
 		}
 		expect.Equal(t, got, want, "%s:", text)
-	}
-}
-
-// TestFilterEnds checks that a filter ends unless it is asked.
-func TestFilterEnds(t *testing.T) {
-	c := start(t, Config{})
-	id, err := c.watches.NewBlockFilter()
-	expect.OK(t, err)
-	c.watches.mu.Lock()
-	c.watches.filters[id].timer.Reset(time.Nanosecond)
-	c.watches.mu.Unlock()
-	c.watches.each.Wait() // for the filter, as there is no other
-	if _, err := c.watches.GetFilterChanges(id); err == nil {
-		t.Error("the filter is still there")
 	}
 }
 

@@ -121,25 +121,6 @@ func (a *ethAPI) GetBlockByHash(hash common.Hash, full bool) (object, error) {
 	return encodeBlock(block, full)
 }
 
-// GetBlockTransactionCountByNumber returns how many transactions a block has, or null.
-func (a *ethAPI) GetBlockTransactionCountByNumber(number rpc.BlockNumber) (*hexutil.Uint, error) {
-	block, err := a.node.block(rpc.BlockNumberOrHashWithNumber(number))
-	return transactionCount(block), err
-}
-
-// GetBlockTransactionCountByHash returns how many transactions a block has, or null.
-func (a *ethAPI) GetBlockTransactionCountByHash(hash common.Hash) *hexutil.Uint {
-	return transactionCount(a.node.blocks.GetBlockByHash(hash))
-}
-
-func transactionCount(block *types.Block) *hexutil.Uint {
-	if block == nil {
-		return nil
-	}
-	count := hexutil.Uint(block.Transactions().Len())
-	return &count
-}
-
 // GetBlockReceipts returns the receipts of a block, or null.
 func (a *ethAPI) GetBlockReceipts(at rpc.BlockNumberOrHash) ([]object, error) {
 	block, err := a.node.block(at)
@@ -159,32 +140,12 @@ func (a *ethAPI) GetBlockReceipts(at rpc.BlockNumberOrHash) ([]object, error) {
 	return answer, nil
 }
 
-// GetTransactionByBlockNumberAndIndex returns a transaction, or null.
-func (a *ethAPI) GetTransactionByBlockNumberAndIndex(number rpc.BlockNumber, index hexutil.Uint) (object, error) {
-	block, err := a.node.block(rpc.BlockNumberOrHashWithNumber(number))
-	if err != nil {
-		return nil, err
-	}
-	return transactionOf(block, index)
-}
-
-// GetTransactionByBlockHashAndIndex returns a transaction, or null.
-func (a *ethAPI) GetTransactionByBlockHashAndIndex(hash common.Hash, index hexutil.Uint) (object, error) {
-	return transactionOf(a.node.blocks.GetBlockByHash(hash), index)
-}
-
-func transactionOf(block *types.Block, index hexutil.Uint) (object, error) {
-	if block == nil || int(index) >= block.Transactions().Len() {
-		return nil, nil
-	}
-	return encodeTx(block.Transactions()[index], block, int(index))
-}
-
 // GetTransactionByHash returns a transaction of the chain or the pool, or null.
 func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
 	found, _ := a.node.blocks.GetCanonicalTransaction(hash)
 	if found != nil {
-		return transactionOf(a.node.blocks.GetBlock(found.BlockHash, found.BlockIndex), hexutil.Uint(found.Index))
+		block := a.node.blocks.GetBlock(found.BlockHash, found.BlockIndex)
+		return encodeTx(block.Transactions()[found.Index], block, int(found.Index))
 	}
 	if tx := a.node.pool.Get(hash); tx != nil {
 		return encodeTx(tx, nil, 0)
