@@ -30,6 +30,12 @@ const (
 // challenge tls-alpn-01.
 var ACMEProtocols = []string{"h2", "http/1.1", acme.ALPNProto}
 
+// Leases has the leases on orders. Times are on the replicas' common clock.
+type Leases interface {
+	AcquireWorkLease(ctx context.Context, l db.WorkLease, now, until time.Time) (bool, error)
+	ReleaseWorkLease(ctx context.Context, l db.WorkLease) error
+}
+
 // ACMEConfig is the configuration of ACME. Directory, Email and Roots are optional.
 type ACMEConfig struct {
 	Hosts     []string       // names to get certificates for, at least one
@@ -37,7 +43,7 @@ type ACMEConfig struct {
 	Email     string         // for the account
 	Roots     *x509.CertPool // to check the server's own certificate with; nil: the system's
 	Cache     autocert.Cache
-	Orders    *db.DB
+	Orders    Leases
 	Now       func() time.Time
 	Logger    *slog.Logger
 }

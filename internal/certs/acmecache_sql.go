@@ -48,7 +48,7 @@ func acmeEntriesNotUnder(ctx context.Context, q db.Querier, keyID string) (map[s
 		e.Sealed, err = base64.StdEncoding.DecodeString(sealed)
 		entries[name] = e
 		return struct{}{}, err
-	}, "SELECT name, sealed, key_id FROM acme_cache WHERE key_id NOT IN ('none', $1)", keyID)
+	}, "SELECT name, sealed, key_id FROM acme_cache WHERE key_id <> $1", keyID)
 	return entries, err
 }
 
@@ -66,26 +66,3 @@ func deleteACMEEntry(ctx context.Context, s *db.DB, name string) error {
 		return err
 	})
 }
-
-// claimACMEOrder gives an owner the right to order the certificate with a name, unless another owner
-// claimed it after staleBefore. It reports whether the owner has the right. ReleaseACMEOrder gives the
-// right up.
-func claimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, staleBefore time.Time) (mine bool, err error) {
-	err = s.Update(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, 'none', $3)
-			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at
-			WHERE acme_cache.sealed = excluded.sealed OR acme_cache.updated_at <= $4`,
-			acmeOrder(name), base64.StdEncoding.EncodeToString([]byte(owner)), now.Unix(), staleBefore.Unix())
-		mine = n > 0
-		return err
-	})
-	return mine, err
-}
-
-// releaseACMEOrder gives up the right to order a certificate.
-func releaseACMEOrder(ctx context.Context, s *db.DB, name string) error {
-	return deleteACMEEntry(ctx, s, acmeOrder(name))
-}
-
-// acmeOrder is the name of the entry that records which replica orders a certificate.
-func acmeOrder(name string) string { return "order/" + name }

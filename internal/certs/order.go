@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/quittance/quittance/internal/db"
 )
 
 const (
@@ -41,6 +43,11 @@ func (o orders) orders(name string) bool {
 	return slices.Contains(o.conf.Hosts, strings.TrimSuffix(name, "+rsa"))
 }
 
+// lease returns the lease on the order of a certificate.
+func (o orders) lease(name string) db.WorkLease {
+	return db.WorkLease{Name: "acme:" + name, Holder: o.owner}
+}
+
 // Get implements autocert.Cache. autocert orders a certificate that is missing.
 func (o orders) Get(ctx context.Context, name string) ([]byte, error) {
 	if !o.orders(name) {
@@ -51,7 +58,7 @@ func (o orders) Get(ctx context.Context, name string) ([]byte, error) {
 		return data, err
 	}
 	now := o.conf.Now()
-	mine, err := claimACMEOrder(ctx, o.conf.Orders, name, o.owner, now, now.Add(-orderTime))
+	mine, err := o.conf.Orders.AcquireWorkLease(ctx, o.lease(name), now, now.Add(orderTime))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("claim the order of a certificate: %w", err)
@@ -68,7 +75,7 @@ func (o orders) getClaimed(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, releaseACMEOrder(ctx, o.conf.Orders, name)
+	return data, o.conf.Orders.ReleaseWorkLease(ctx, o.lease(name))
 }
 
 // Put implements autocert.Cache.
@@ -76,5 +83,5 @@ func (o orders) Put(ctx context.Context, name string, data []byte) error {
 	if err := o.Cache.Put(ctx, name, data); err != nil || !o.orders(name) {
 		return err
 	}
-	return releaseACMEOrder(ctx, o.conf.Orders, name)
+	return o.conf.Orders.ReleaseWorkLease(ctx, o.lease(name))
 }

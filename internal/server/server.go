@@ -230,11 +230,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.prepareStore(ctx); err != nil {
 		return err
 	}
-	if err := s.openCertificates(); err != nil {
-		return fmt.Errorf("TLS: %w", err)
-	}
 	if err := s.build(ctx); err != nil {
 		return err
+	}
+	if err := s.openCertificates(); err != nil {
+		return fmt.Errorf("TLS: %w", err)
 	}
 	if err := s.buildAccess(); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (s *Server) openCertificates() (err error) {
 	default:
 		s.certs = certs.NewACME(certs.ACMEConfig{
 			Hosts: a.Hosts, Directory: a.Directory, Email: a.Email, Roots: a.Roots, Now: s.cfg.Now, Logger: s.cfg.Logger,
-			Orders: s.store, Cache: &certs.Cache{Store: s.store, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Logger: s.cfg.Logger},
+			Orders: clockedStore{s.store, s.clock}, Cache: &certs.Cache{Store: s.store, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Logger: s.cfg.Logger},
 		})
 	}
 	if err != nil {
