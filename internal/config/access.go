@@ -16,18 +16,6 @@ const (
 	MaxAllowListDelay = 30 * 24 * time.Hour
 )
 
-// allowListDelay parses a duration.
-func (r *resolver) allowListDelay(path string, text scalar) time.Duration {
-	if text == "" {
-		return DefaultAllowListDelay
-	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < MinAllowListDelay || d > MaxAllowListDelay {
-		r.fail(path, "is %q; want a duration of 1h to 720h, such as 48h", text)
-	}
-	return d
-}
-
 // operatorKey reads the operator's key of the API, if one is configured.
 func (r *resolver) operatorKey(f accessFile) access.Key {
 	if f.OperatorKeyEnv == "" && f.OperatorKeyFile == "" {

@@ -197,23 +197,14 @@ func (r *resolver) finality(path string, text *scalar) chain.Finality {
 }
 
 // quorum returns how many nodes must confirm a payment, and 0 when the file does
-// not set it. The former name of the setting, agree, is accepted with a warning.
+// not set it.
 func (r *resolver) quorum(path string, f chainFile) int {
-	key, given := path+".quorum", f.Quorum
-	if f.Agree != nil {
-		if given != nil {
-			r.fail(path+".agree", "is the former name of quorum, which is set as well; remove it")
-			return 0
-		}
-		key, given = path+".agree", f.Agree
-		r.warnings = append(r.warnings, key+": is called quorum now; rename it")
-	}
-	if given == nil {
+	if f.Quorum == nil {
 		return 0
 	}
-	n := int(r.number(key, *given, 1, MaxQuorum))
+	n := int(r.number(path+".quorum", *f.Quorum, 1, MaxQuorum))
 	if n > len(f.RPC) {
-		r.fail(key, "is %d, but rpc names %d; want at least as many nodes", n, len(f.RPC))
+		r.fail(path+".quorum", "is %d, but rpc names %d; want at least as many nodes", n, len(f.RPC))
 	}
 	return n
 }

@@ -40,7 +40,6 @@ func compareSettings(t *testing.T, page string, documented map[string]bool) {
 	t.Helper()
 	declared := make(map[string]bool)
 	addSettings(declared, reflect.TypeFor[file](), "")
-	delete(declared, "chains[].agree") // the former name of quorum
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(documented))); diff != "" {
 		t.Errorf("settings in the code (-) and in docs/%s (+):\n%s", page, diff)
 	}

@@ -108,7 +108,6 @@ type chainFile struct {
 	Latency         scalar      `yaml:"latency"`
 	IdleInterval    scalar      `yaml:"idleInterval"`
 	Quorum          *scalar     `yaml:"quorum"`
-	Agree           *scalar     `yaml:"agree"` // the former name of quorum
 	Finality        *scalar     `yaml:"finality"`
 	Tokens          []tokenFile `yaml:"tokens"`
 	Registry        scalar      `yaml:"registry"`

@@ -60,7 +60,7 @@ func (f file) resolve(src Source) (Config, error) {
 	}
 	cfg.PerOwner = r.rate("limits.perOwner", f.Limits.PerOwner, DefaultPerOwner)
 	cfg.PerAddress = r.rate("limits.perAddress", f.Limits.PerAddress, DefaultPerAddress)
-	cfg.StopDelay = r.stopDelay("http.stopDelay", f.HTTP.StopDelay)
+	cfg.StopDelay = r.duration("http.stopDelay", f.HTTP.StopDelay, DefaultStopDelay, 0, MaxStopDelay)
 	cfg.Log = r.log(f.Log)
 	if len(f.Chains) == 0 {
 		r.fail("chains", "want at least one chain")
@@ -92,7 +92,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
 	cfg.OperatorKey = r.operatorKey(f.Access)
-	cfg.AllowListDelay = r.allowListDelay("access.allowListDelay", f.Access.AllowListDelay)
+	cfg.AllowListDelay = r.duration("access.allowListDelay", f.Access.AllowListDelay, DefaultAllowListDelay, MinAllowListDelay, MaxAllowListDelay)
 	cfg.OIDC = r.oidc(f.Access.OIDC, cfg.DashboardURL)
 	cfg.SMTP = r.smtp(f.SMTP, cfg.PublicURL)
 	cfg.Screening = r.screening(f.Screening)

@@ -106,7 +106,7 @@ func (f *chainFile) fill(c chain.Chain) {
 	f.MaxAnswerMiB = number(uint64(cmp.Or(c.MaxAnswer, chain.MaxResponse)) >> 20)
 	f.RequestCalls = number(uint64(cmp.Or(c.RequestCalls, chain.DefaultRequestCalls)))
 	f.Explorer = scalar(cmp.Or(c.Explorer, "none"))
-	f.Quorum, f.Agree = number(uint64(max(c.Quorum, 1))), nil
+	f.Quorum = number(uint64(max(c.Quorum, 1)))
 	finality := scalar(c.Finality.String())
 	f.Finality = &finality
 	f.Tokens = make([]tokenFile, len(c.Tokens))
