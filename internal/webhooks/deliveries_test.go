@@ -31,7 +31,7 @@ func storedRequest(leaseID string) webhooks.LeaseRequest {
 }
 
 // queues returns all queues, beginning after a merchant.
-func queues(t testing.TB, s *db.DB, r webhooks.LeaseRequest, after string) []webhooks.Queue {
+func queues(t testing.TB, s *db.DB, after string) []webhooks.Queue {
 	t.Helper()
 	all, err := webhooks.NewReader(s).Queues(t.Context())
 	rowtest.Must(t, err)
@@ -43,7 +43,7 @@ func queues(t testing.TB, s *db.DB, r webhooks.LeaseRequest, after string) []web
 func leaseFrom(t testing.TB, s *db.DB, r webhooks.LeaseRequest) webhooks.Leased {
 	t.Helper()
 	if r.Queues == nil {
-		r.Queues = queues(t, s, r, "")
+		r.Queues = queues(t, s, "")
 	}
 	leased, err := webhooks.NewTables(s).LeaseDeliveries(t.Context(), r)
 	rowtest.Must(t, err)
@@ -413,7 +413,7 @@ func TestQueues(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		want := func(what string, want ...webhooks.Queue) {
 			t.Helper()
-			expect.NoDiff(t, gocmp.Diff(want, queues(t, s, webhooks.LeaseRequest{}, "")), what)
+			expect.NoDiff(t, gocmp.Diff(want, queues(t, s, "")), what)
 		}
 		dbtest.Schedule(t, s, "m", 0, 2, now)
 		dbtest.Schedule(t, s, "n", 0, 1, now+7)
@@ -478,7 +478,7 @@ func TestLeaseDeliveriesAtOnce(t *testing.T) {
 				group.Go(func() error {
 					r := storedRequest(fmt.Sprintf("l_%d_%d", round, a))
 					r.Healthy, r.PerMerchant = 4, perMerchant
-					r.Queues = queues(t, stores[a%2], r, "")
+					r.Queues = queues(t, stores[a%2], "")
 					leased, err := webhooks.NewTables(stores[a%2]).LeaseDeliveries(t.Context(), r)
 					mu.Lock()
 					defer mu.Unlock()
