@@ -635,10 +635,10 @@ func (r denying) CallContext(ctx context.Context, result any, method string, arg
 // more nodes refuse it.
 func TestOneNodeRefusesNothing(t *testing.T) {
 	for name, gas := range map[string]string{"reverts": "", "gas": `"0xfffffffff"`} {
-		for _, test := range []struct{ liars, honest int }{{1, 0}, {1, 1}, {1, 2}, {2, 1}} {
+		for _, test := range []struct{ dishonest, honest int }{{1, 0}, {1, 1}, {1, 2}, {2, 1}} {
 			w := onSQLite(t)
 			var nodes []Client
-			for range test.liars {
+			for range test.dishonest {
 				nodes = append(nodes, denying{w.net, gas})
 			}
 			for range test.honest {
@@ -647,8 +647,8 @@ func TestOneNodeRefusesNothing(t *testing.T) {
 			writer := w.writer(w.gasless, func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
 			a := w.acceptOf(w.payer(7))
 			w.tick(writer)
-			if sent := w.stored(a).TxID != ""; sent != (test.honest >= test.liars) {
-				t.Errorf("%s: %d nodes refuse it and %d do not: it is %+v", name, test.liars, test.honest, w.stored(a))
+			if sent := w.stored(a).TxID != ""; sent != (test.honest >= test.dishonest) {
+				t.Errorf("%s: %d nodes refuse it and %d do not: it is %+v", name, test.dishonest, test.honest, w.stored(a))
 			}
 		}
 	}

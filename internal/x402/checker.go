@@ -94,7 +94,7 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authorization, call contracts.RelayedAuthorization) (carriedOut contracts.AuthorizationFinding) {
 	var mu sync.Mutex
 	refusals := 0
-	_, _ = nodes.Each(ctx, 1, func(ctx context.Context, node chain.BatchCaller) error { // without an answer, the refusal stands
+	_, _ = nodes.Each(ctx, 1, func(ctx context.Context, node chain.BatchCaller) error { // if no node answers, it stays refused
 		found, err := simulate(ctx, node, call)
 		if err != nil {
 			return err

@@ -87,13 +87,13 @@ func (n nodes) Each(ctx context.Context, _ int, ask func(context.Context, chain.
 	return true, nil
 }
 
-// liar is a node that gives a token another name, and carries out no transfer.
-type liar struct {
+// dishonest is a node that gives a token another name, and carries out no transfer.
+type dishonest struct {
 	chain.BatchCaller
 	w *gaslessWorld
 }
 
-func (l liar) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+func (l dishonest) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	err := l.BatchCaller.BatchCallContext(ctx, batch)
 	switch answer := *batch[0].Result.(*hexutil.Bytes); {
 	case len(batch) == 3:
@@ -115,7 +115,7 @@ func TestOneNodeDecidesNothing(t *testing.T) {
 	good := w.authorization(devchain.Address(w.Keys.Payer))
 	good.Signature = w.sign(good, w.Keys.Payer, w.token)
 	honest := chain.BatchCaller(w.Client().Client())
-	lying := liar{honest, w}
+	byzantine := dishonest{honest, w}
 	domain := func(c *x402.Checker) (x402.Domain, error) {
 		return c.Domain(t.Context(), chain.Local, invoice.Address(w.token))
 	}
@@ -129,9 +129,9 @@ func TestOneNodeDecidesNothing(t *testing.T) {
 		domain  x402.Domain // zero if they disagree
 		refused bool
 	}{
-		"two nodes":   {[]chain.BatchCaller{lying, honest}, x402.Domain{}, false},
-		"three nodes": {[]chain.BatchCaller{lying, honest, honest}, right, false},
-		"two false":   {[]chain.BatchCaller{lying, lying, honest}, x402.Domain{Name: "USD Coin.", Version: "2"}, true},
+		"two nodes":   {[]chain.BatchCaller{byzantine, honest}, x402.Domain{}, false},
+		"three nodes": {[]chain.BatchCaller{byzantine, honest, honest}, right, false},
+		"two false":   {[]chain.BatchCaller{byzantine, byzantine, honest}, x402.Domain{Name: "USD Coin.", Version: "2"}, true},
 	} {
 		c := w.newChecker(w.network, test.nodes...)
 		got, err := domain(c)
@@ -140,7 +140,7 @@ func TestOneNodeDecidesNothing(t *testing.T) {
 		}
 		expect.Equal(t, refuses(c), test.refused, "%s: the authorization is refused:", name)
 	}
-	some := []chain.BatchCaller{lying}
+	some := []chain.BatchCaller{byzantine}
 	c := w.newChecker(w.network, some...)
 	if got, err := domain(c); err != nil || got == right {
 		t.Errorf("by the false node the domain is %+v, %v", got, err)
