@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -68,9 +69,12 @@ func TestAnswersAtATime(t *testing.T) {
 	c, err := NewClient(ClientConfig{URL: "http://node.example"})
 	expect.OK(t, err)
 	t.Cleanup(c.Close)
-	for i, want := range []error{nil, nil, ErrResponseTooLarge} {
+	for i, want := range []error{nil, nil, errTooManyAnswers} {
 		x := &exchange{reading: &c.reading, most: 20}
 		_, err := io.ReadAll(&boundedBody{ReadCloser: io.NopCloser(strings.NewReader(`"12345678"`)), left: 10, x: x})
 		expect.Error(t, want, "answer %d", i)(err)
+		if errors.Is(err, ErrResponseTooLarge) || isNodeFailure(err) {
+			t.Errorf("answer %d: %v", i, err)
+		}
 	}
 }

@@ -102,7 +102,7 @@ func (p *Node) ReportFailure(err error) {
 
 // isNodeFailure reports whether an error counts as a failure of the node.
 func isNodeFailure(err error) bool {
-	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrResponseTooLarge, ErrMismatch} {
+	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrResponseTooLarge, errTooManyAnswers, ErrMismatch} {
 		if errors.Is(err, innocent) {
 			return false
 		}

@@ -185,8 +185,13 @@ const (
 	maxAnswers = 3
 )
 
-// errTooManyValues is the error of an answer with shorter values than minValueBytes.
-var errTooManyValues = errors.New("the node's answer has too many values for its length")
+var (
+	// errTooManyValues is the error of an answer with shorter values than minValueBytes. It is a failure of the node.
+	errTooManyValues = errors.New("the node's answer has too many values for its length")
+	// errTooManyAnswers is the error of an answer beyond maxAnswers. It is no failure of the node, and does not mean that
+	// this answer is too long.
+	errTooManyAnswers = errors.New("too many long answers of the node are read at a time")
+)
 
 // boundedBody fails an answer beyond one of the limits, so that a truncated answer is not mistaken for a complete one.
 type boundedBody struct {
@@ -209,8 +214,10 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	b.count(p[:n])
 	b.left, b.read = b.left-int64(n), b.read+int64(n)
 	switch {
-	case b.left < 0 || !b.x.take(int64(n)):
+	case b.left < 0:
 		b.err = ErrResponseTooLarge
+	case !b.x.take(int64(n)):
+		b.err = errTooManyAnswers
 	case b.values > maxShortValues+b.read/minValueBytes:
 		b.err = errTooManyValues
 	default:
