@@ -36,7 +36,8 @@ const (
 	// MaxHeader bounds a header's value, in bytes.
 	MaxHeader = 12 << 10
 	// MinTimeout and MaxTimeout bound maxTimeoutSeconds of requirements: clients sign for that long.
-	MinTimeout, MaxTimeout = invoice.MinAuthorizationWindow, invoice.MaxAuthorizationWindow
+	MinTimeout = invoice.MinAuthorizationWindow
+	MaxTimeout = invoice.MaxAuthorizationWindow
 	// MaxURL bounds the URL of a resource, in bytes.
 	MaxURL = 2048
 	// MaxText bounds other texts of a message, in bytes.
