@@ -522,11 +522,11 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 	})
 }
 
-// TestRecoverOldHead runs a recovery while the node is an hour behind: it does not end, unless the chain has stopped. It
-// reports a transaction that could not be read.
+// TestRecoverOldHead runs a recovery while the node is an hour behind: it ends with an error, also while the node reads on,
+// unless the chain has stopped. It reports a transaction that could not be read.
 func TestRecoverOldHead(t *testing.T) {
 	t.Parallel()
-	config, _, _ := scriptedChain(t, "house", 7)
+	config, c, node := scriptedChain(t, "house", 7)
 	config.StartBlock = new(uint64(1)) // it was never read
 	url := dbtest.Migrated(t)
 	must(t, webhooks.BeginFirstTimeline(t.Context(), dbtest.Open(t, url), "tml_1", time.Now()))
@@ -534,11 +534,22 @@ func TestRecoverOldHead(t *testing.T) {
 	expect.Success(t)(dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO unread_transactions (chain_key, tx_hash, block_number, reason, detail, attempts, found_at, next_at)
 		VALUES ('house', '`+unread.String()+`', 2, 'unreadable', '', 1, 0, 9000000000)`))
 	cfg, began := recoverConfig(url, config), time.Now()
-	cfg.Now = func() time.Time { return time.Unix(chaintest.GenesisTime, 0).Add(time.Hour + time.Since(began)) }
-	_, err := Recover(t.Context(), cfg, RecoverOptions{Patience: 3 * time.Second})
-	if err == nil || !strings.Contains(err.Error(), "so the nodes may be behind") || !strings.Contains(err.Error(), "--old-heads") {
-		t.Errorf("it ended with %v", err)
+	cfg.Now = func() time.Time { return time.Unix(c.Head().Time, 0).Add(time.Hour + time.Since(began)) }
+	for readsOn, patience := range map[bool]time.Duration{false: 3 * time.Second, true: 5 * time.Hour} { // by the time of the blocks
+		node.Intercept(func(context.Context, string) error {
+			if readsOn {
+				c.MineEmpty(1)
+			}
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err := Recover(ctx, cfg, RecoverOptions{Patience: patience})
+		if err == nil || !strings.Contains(err.Error(), "so the nodes may be behind") || !strings.Contains(err.Error(), "--old-heads") {
+			t.Errorf("reads on %t: it ended with %v", readsOn, err)
+		}
+		cancel()
 	}
+	node.Intercept(nil)
 	report, err := Recover(t.Context(), cfg, RecoverOptions{OldHeads: true})
 	must(t, err)
 	past := report.Chains[0]

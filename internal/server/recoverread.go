@@ -27,15 +27,19 @@ const (
 	// maxHeadAge is the greatest age of the newest block at which a chain counts as read. A node that is behind
 	// answers with an older one, and without an error.
 	maxHeadAge = 15 * time.Minute
+	// minCatchUp is how much younger the newest block must be to count as progress. That of a node that stays behind
+	// varies by the chain's block time.
+	minCatchUp = 30 * time.Second
 )
 
 // reading is how far a recovery has read a chain.
 type reading struct {
 	indexed, head uint64
-	again         uint64    // the next block that is read again; 0 without one
-	atHead        bool      // everything is read
-	oldAt         time.Time // time of the newest block, if it is too old; or else zero
-	moved, said   time.Time // when it last made progress, and when that was reported
+	again         uint64        // the next block that is read again; 0 without one
+	atHead        bool          // everything is read
+	oldAt         time.Time     // time of the newest block, if it is too old and none follows; or else zero
+	age           time.Duration // of that block when it last made progress
+	moved, said   time.Time     // when it last made progress, and when that was reported
 }
 
 // readToHeads runs the indexers until each chain is read to its head. It reports what it waits for,
@@ -87,18 +91,9 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o Re
 	if err != nil {
 		return err
 	}
-	now, is := s.cfg.Now(), reading{indexed: max(cur.Indexed.Number, st.Indexed), head: st.Head, moved: r.moved, said: r.said}
-	if cur.Gap != nil {
-		is.again = cur.Gap.Next
-	}
-	if !o.OldHeads && now.Sub(st.IndexedTime) > maxHeadAge {
-		is.oldAt = st.IndexedTime
-	}
-	is.atHead = is.oldAt.IsZero() && isRead(st, cur)
-	if is.moved.IsZero() || is.atHead || is.indexed != r.indexed || is.again != r.again {
-		is.moved = now
-	}
-	if *r = is; r.atHead {
+	now := s.cfg.Now()
+	r.update(st, cur, o, now)
+	if r.atHead {
 		return nil
 	}
 	if now.Sub(r.moved) >= o.Patience {
@@ -113,6 +108,25 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o Re
 	return nil
 }
 
+// update records how far a chain is read now. While the newest block is too old, reading is progress only if it is faster
+// than the chain grows.
+func (r *reading) update(st indexer.Status, cur ledger.Progress, o RecoverOptions, now time.Time) {
+	was, age := *r, now.Sub(st.IndexedTime)
+	r.indexed, r.head, r.again, r.oldAt = max(cur.Indexed.Number, st.Indexed), st.Head, 0, time.Time{}
+	if cur.Gap != nil {
+		r.again = cur.Gap.Next
+	}
+	isOld := !o.OldHeads && age > maxHeadAge
+	r.atHead = !isOld && isRead(st, cur)
+	advances := r.indexed != was.indexed && (!isOld || age <= r.age-minCatchUp)
+	if r.moved.IsZero() || r.atHead || advances || r.again != was.again {
+		r.moved, r.age = now, age
+	}
+	if isOld && now.Sub(r.moved) >= min(o.Patience, recoverReportEvery) {
+		r.oldAt = st.IndexedTime
+	}
+}
+
 // isRead reports whether a chain is read to the head that its nodes report.
 func isRead(st indexer.Status, cur ledger.Progress) bool {
 	return !st.Succeeded.IsZero() && st.Error == "" && st.Head > 0 && st.Indexed >= st.Head && cur.Gap == nil
@@ -121,7 +135,7 @@ func isRead(st indexer.Status, cur ledger.Progress) bool {
 // troubles describes the problems of the nodes of a chain, and why the last reading failed.
 func troubles(r reading, nodes []chain.Health, last string) string {
 	var all []string
-	if r.indexed >= r.head && !r.oldAt.IsZero() {
+	if !r.oldAt.IsZero() {
 		all = append(all, fmt.Sprintf("that block is of %s, so the nodes may be behind; if the chain itself has stopped, add --old-heads",
 			clock.Format(r.oldAt, time.UTC, time.RFC3339)))
 	}
