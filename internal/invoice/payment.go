@@ -3,6 +3,7 @@ package invoice
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,15 @@ type Evidence struct {
 	Registry      Hash // of the registry's Paid event that follows the transfer, or SweptElsewhere
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
 	Calldata      Hash // the last 32 bytes of the transaction's input, if the payer chose it
+}
+
+// NamesAny reports whether the evidence names an invoice, known or not. Calldata that ends in an amount, an address or
+// padding, which have zeros at one end, names none.
+func (e Evidence) NamesAny() bool {
+	const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00"
+	return slices.ContainsFunc(e.Commitments(), func(c Hash) bool {
+		return !strings.HasPrefix(string(c[:]), zeros) && !strings.HasSuffix(string(c[:]), zeros)
+	})
 }
 
 // Commitments returns the commitments that the evidence names, each once.

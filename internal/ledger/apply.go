@@ -197,7 +197,7 @@ func (ch *Changes) status(p invoice.Position) (invoice.PaymentStatus, time.Time)
 // attribute sets the payment's invoice and announces the payment, unless the
 // attribution has to be deferred. A transfer that was prepared as a refund is one, before
 // any other rule, and pays no invoice. One that refunds a payment exactly is
-// not attributed by an inferred method. A payment without an invoice that is used
+// not attributed by an inferred method, and neither is one in a lost past that names an unknown invoice. A payment without an invoice that is used
 // for something else stays without.
 func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 	if ch.staysWithout(e, p) {
@@ -218,10 +218,8 @@ func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 		a, ok = invoice.Attribution{}, false
 		ch.receivers[p.To] = ReceiverState{Unbound: true, Undecided: true}
 	}
-	if ok && a.Method.Inferred() && e.refundID != "" && ch.mayRefund(e) {
-		if m, isRefund := ch.matchRefund(e); isRefund && m.Exact {
-			a, ok = invoice.Attribution{}, false
-		}
+	if ok && a.Method.Inferred() && ch.isOfOther(e, p) {
+		a, ok = invoice.Attribution{}, false
 	}
 	*p = p.WithAttribution(a)
 	switch {
@@ -230,6 +228,19 @@ func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 	case !ch.undecided[p.ID]:
 		ch.effects.unattributed = append(ch.effects.unattributed, *p)
 	}
+}
+
+// isOfOther reports whether a payment of which only the amount fits an invoice is for another one, which the database has
+// lost, or refunds a payment exactly.
+func (ch *Changes) isOfOther(e *entry, p *invoice.Payment) bool {
+	if ch.chain.isLost(p.BlockNumber) && p.Evidence.NamesAny() {
+		return true
+	}
+	if e.refundID == "" || !ch.mayRefund(e) {
+		return false
+	}
+	m, isRefund := ch.matchRefund(e)
+	return isRefund && m.Exact
 }
 
 // staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something

@@ -332,6 +332,30 @@ func TestImportWithCommitment(t *testing.T) {
 	})
 }
 
+// TestImportOfNamedInvoice loses an invoice, and the recovery reads a payment that names it, of the amount of another
+// invoice, which is open: the payment is not of that one, and pays the invoice that it names once that is imported. One
+// that names no invoice is found by its amount.
+func TestImportOfNamedInvoice(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		other, third := w.create(), w.create(amount(3_000_000))
+		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = other.Amount })
+		w.lose()
+		begun := w.head().Number + 1
+		paying := tagged(w.pay(other.Amount), invoice.Evidence{Calldata: lost.CommitmentID})
+		plain := tagged(w.pay(third.Amount), invoice.Evidence{Calldata: invoice.Hash{29: 0x2d, 30: 0xc6, 31: 0xc0}})
+		w.mine(start+10, paying, plain)
+		w.final()
+		expect.Equal(t, w.payment(paying).InvoiceID, "", "before the import, the payment is of")
+		expect.Equal(t, w.payment(plain).InvoiceID, third.ID, "the payment that names no invoice is of")
+		expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}))
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
+		expect.Equal(t, w.payment(paying).InvoiceID, lost.ID, "the payment is of")
+		expect.Equal(t, w.invoice(lost.ID).Status, invoice.Paid, "the imported invoice is")
+		expect.Equal(t, w.invoice(other.ID).Status, invoice.Open, "the other invoice is")
+	})
+}
+
 // TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
 // Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {
