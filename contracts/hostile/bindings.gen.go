@@ -1848,6 +1848,82 @@ func (blockableUSDC *BlockableUSDC) UnpackStringTooLongError(raw []byte) (*Block
 	return out, nil
 }
 
+// DisperseMetaData contains all meta data concerning the Disperse contract.
+var DisperseMetaData = bind.MetaData{
+	ABI: "[{\"inputs\":[{\"internalType\":\"contractIERC20\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"address[]\",\"name\":\"to\",\"type\":\"address[]\"},{\"internalType\":\"uint256[]\",\"name\":\"amounts\",\"type\":\"uint256[]\"}],\"name\":\"disperse\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"contractIERC20\",\"name\":\"token\",\"type\":\"address\"},{\"internalType\":\"address[]\",\"name\":\"to\",\"type\":\"address[]\"},{\"internalType\":\"uint256[]\",\"name\":\"amounts\",\"type\":\"uint256[]\"}],\"name\":\"disperseThroughMe\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",
+	ID:  "Disperse",
+	Bin: "0x6080604052348015600e575f5ffd5b506104828061001c5f395ff3fe608060405234801561000f575f5ffd5b5060043610610034575f3560e01c8063bd96a7d714610038578063c87b1ae31461004d575b5f5ffd5b61004b610046366004610386565b610060565b005b61004b61005b366004610386565b610227565b5f805b828110156100995783838281811061007d5761007d610408565b905060200201358261008f919061041c565b9150600101610063565b506040517f23b872dd000000000000000000000000000000000000000000000000000000008152336004820152306024820152604481018290526001600160a01b038716906323b872dd906064016020604051808303815f875af1158015610103573d5f5f3e3d5ffd5b505050506040513d601f19601f820116820180604052508101906101279190610441565b61012f575f5ffd5b5f5b8481101561021e57866001600160a01b031663a9059cbb87878481811061015a5761015a610408565b905060200201602081019061016f9190610467565b86868581811061018157610181610408565b6040517fffffffff0000000000000000000000000000000000000000000000000000000060e087901b1681526001600160a01b03909416600485015260200291909101356024830152506044016020604051808303815f875af11580156101ea573d5f5f3e3d5ffd5b505050506040513d601f19601f8201168201806040525081019061020e9190610441565b610216575f5ffd5b600101610131565b50505050505050565b5f5b8381101561031f57856001600160a01b03166323b872dd3387878581811061025357610253610408565b90506020020160208101906102689190610467565b86868681811061027a5761027a610408565b6040517fffffffff0000000000000000000000000000000000000000000000000000000060e088901b1681526001600160a01b039586166004820152949093166024850152506020909102013560448201526064016020604051808303815f875af11580156102eb573d5f5f3e3d5ffd5b505050506040513d601f19601f8201168201806040525081019061030f9190610441565b610317575f5ffd5b600101610229565b505050505050565b6001600160a01b038116811461033b575f5ffd5b50565b5f5f83601f84011261034e575f5ffd5b50813567ffffffffffffffff811115610365575f5ffd5b6020830191508360208260051b850101111561037f575f5ffd5b9250929050565b5f5f5f5f5f6060868803121561039a575f5ffd5b85356103a581610327565b9450602086013567ffffffffffffffff8111156103c0575f5ffd5b6103cc8882890161033e565b909550935050604086013567ffffffffffffffff8111156103eb575f5ffd5b6103f78882890161033e565b969995985093965092949392505050565b634e487b7160e01b5f52603260045260245ffd5b8082018082111561043b57634e487b7160e01b5f52601160045260245ffd5b92915050565b5f60208284031215610451575f5ffd5b81518015158114610460575f5ffd5b9392505050565b5f60208284031215610477575f5ffd5b81356104608161032756",
+}
+
+// Disperse is an auto generated Go binding around an Ethereum contract.
+type Disperse struct {
+	abi abi.ABI
+}
+
+// GetABI returns the ABI associated with this contract binding.
+func (c *Disperse) GetABI() abi.ABI {
+	return c.abi
+}
+
+// NewDisperse creates a new instance of Disperse.
+func NewDisperse() *Disperse {
+	parsed, err := DisperseMetaData.ParseABI()
+	if err != nil {
+		panic(errors.New("invalid ABI: " + err.Error()))
+	}
+	return &Disperse{abi: *parsed}
+}
+
+// Instance creates a wrapper for a deployed contract instance at the given address.
+// Use this to create the instance object passed to abigen v2 library functions Call, Transact, etc.
+func (c *Disperse) Instance(backend bind.ContractBackend, addr common.Address) *bind.BoundContract {
+	return bind.NewBoundContract(addr, c.abi, backend, backend, backend)
+}
+
+// PackDisperse is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xc87b1ae3.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function disperse(address token, address[] to, uint256[] amounts) returns()
+func (disperse *Disperse) PackDisperse(token common.Address, to []common.Address, amounts []*big.Int) []byte {
+	enc, err := disperse.abi.Pack("disperse", token, to, amounts)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackDisperse is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xc87b1ae3.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function disperse(address token, address[] to, uint256[] amounts) returns()
+func (disperse *Disperse) TryPackDisperse(token common.Address, to []common.Address, amounts []*big.Int) ([]byte, error) {
+	return disperse.abi.Pack("disperse", token, to, amounts)
+}
+
+// PackDisperseThroughMe is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xbd96a7d7.  This method will panic if any
+// invalid/nil inputs are passed.
+//
+// Solidity: function disperseThroughMe(address token, address[] to, uint256[] amounts) returns()
+func (disperse *Disperse) PackDisperseThroughMe(token common.Address, to []common.Address, amounts []*big.Int) []byte {
+	enc, err := disperse.abi.Pack("disperseThroughMe", token, to, amounts)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}
+
+// TryPackDisperseThroughMe is the Go binding used to pack the parameters required for calling
+// the contract method with ID 0xbd96a7d7.  This method will return an error
+// if any inputs are invalid/nil.
+//
+// Solidity: function disperseThroughMe(address token, address[] to, uint256[] amounts) returns()
+func (disperse *Disperse) TryPackDisperseThroughMe(token common.Address, to []common.Address, amounts []*big.Int) ([]byte, error) {
+	return disperse.abi.Pack("disperseThroughMe", token, to, amounts)
+}
+
 // FakeTokenMetaData contains all meta data concerning the FakeToken contract.
 var FakeTokenMetaData = bind.MetaData{
 	ABI: "[{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"owner\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"spender\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Approval\",\"type\":\"event\"},{\"anonymous\":false,\"inputs\":[{\"indexed\":true,\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"indexed\":true,\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"indexed\":false,\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"Transfer\",\"type\":\"event\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"}],\"name\":\"allowance\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"name\":\"approve\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"pure\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"holder\",\"type\":\"address\"}],\"name\":\"balanceOf\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"decimals\",\"outputs\":[{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"uint256\",\"name\":\"count\",\"type\":\"uint256\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"firstAmount\",\"type\":\"uint256\"}],\"name\":\"emitBulk\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address[]\",\"name\":\"to\",\"type\":\"address[]\"},{\"internalType\":\"uint256\",\"name\":\"amount\",\"type\":\"uint256\"}],\"name\":\"emitMany\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"name\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"pretend\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"symbol\",\"outputs\":[{\"internalType\":\"string\",\"name\":\"\",\"type\":\"string\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[],\"name\":\"totalSupply\",\"outputs\":[{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"}],\"stateMutability\":\"view\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transfer\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"}],\"name\":\"transferFrom\",\"outputs\":[{\"internalType\":\"bool\",\"name\":\"\",\"type\":\"bool\"}],\"stateMutability\":\"nonpayable\",\"type\":\"function\"},{\"inputs\":[{\"internalType\":\"address\",\"name\":\"from\",\"type\":\"address\"},{\"internalType\":\"address\",\"name\":\"to\",\"type\":\"address\"},{\"internalType\":\"uint256\",\"name\":\"value\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"uint256\",\"name\":\"\",\"type\":\"uint256\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"uint8\",\"name\":\"\",\"type\":\"uint8\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"},{\"internalType\":\"bytes32\",\"name\":\"\",\"type\":\"bytes32\"}],\"name\":\"transferWithAuthorization\",\"outputs\":[],\"stateMutability\":\"nonpayable\",\"type\":\"function\"}]",

@@ -21,7 +21,7 @@ type Package struct {
 // artifacts.
 var Packages = []Package{
 	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "AuthorizationCheck", "TestUSDC"}},
-	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "FakeToken", "GasBurner", "SmartAccount", "SmartAccountFactory"}},
+	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "Disperse", "FakeToken", "GasBurner", "SmartAccount", "SmartAccountFactory"}},
 }
 
 // Artifact is the output of the compile step for each contract.

@@ -106,11 +106,12 @@ func (c *evmChain) deploy() {
 	}
 	token := contracts.NewTestUSDC()
 	c.token, c.other = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1)
-	c.registry, c.burner = crypto.CreateAddress(deployer, 2), crypto.CreateAddress(deployer, 3)
+	c.registry, c.burner, c.disperse = crypto.CreateAddress(deployer, 2), crypto.CreateAddress(deployer, 3), crypto.CreateAddress(deployer, 4)
 	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
 	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
 	create(contracts.InvoiceRegistryMetaData.Bin, contracts.NewInvoiceRegistry().PackConstructor(deployer, addressOf(operatorKey)))
 	create(hostile.GasBurnerMetaData.Bin, nil)
+	create(hostile.DisperseMetaData.Bin, nil)
 	for at, meta := range map[*common.Address]*bind.MetaData{&c.factory: &contracts.DepositFactoryMetaData, &c.relay: &contracts.AuthorizationRelayMetaData} {
 		address, data := contracts.Create2(meta)
 		*at = address

@@ -278,46 +278,6 @@ func (m *merchant) dismiss(item apitypes.InboxItem, id, decision string) bool {
 	}, nil) == nil
 }
 
-// refund prepares a refund of all that is left of a payment, and sends it.
-func (m *merchant) refund(h *handled) bool {
-	var answer apitypes.RefundResponse
-	if !m.plays(refunds) || m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/refunds", object{}, &answer, "Idempotency-Key", "clerk-"+h.payment.ID) != nil {
-		return false
-	}
-	if tx := answer.Transaction; tx != nil {
-		m.sendFrom(h, tx.To, tx.Data)
-	}
-	return true
-}
-
-// sendBack sends all of a payment back to its payer, and waits until the service shows it as refunded.
-func (m *merchant) sendBack(h *handled) bool {
-	w, p := m.world, &h.payment
-	c := w.chainOf(p.ChainKey)
-	data := contracts.NewTestUSDC().PackTransfer(common.HexToAddress(p.From), toBig(p.Amount))
-	m.sendFrom(h, c.tokenOf(p.Currency).Hex(), hexutil.Encode(data))
-	for range 12 {
-		var now apitypes.PaymentResponse
-		if !w.pause(c.every) {
-			return false
-		}
-		if m.call(http.MethodGet, "/api/payments/"+p.ID, nil, &now) == nil && now.Payment.AmountRefunded == p.Amount {
-			return true
-		}
-	}
-	return false
-}
-
-// sendFrom sends a transaction that gives a payment back.
-func (m *merchant) sendFrom(h *handled, to, data string) {
-	w, address := m.world, common.HexToAddress(to)
-	w.mu.Lock()
-	h.back = append(h.back, data)
-	w.mu.Unlock()
-	tx := w.chainOf(h.payment.ChainKey).send(account(h.payee), &address, hexutil.MustDecode(data), callGas)
-	w.log.say(m.name, "transaction %s gives back %s", tx.Hash(), h.payment.ID)
-}
-
 // excludes reports whether an act that succeeded excludes another one. A transfer on the chain counts whatever was
 // decided before it, and a payment that has an invoice can be refunded.
 func (h *handled) excludes(a, b act) bool {
