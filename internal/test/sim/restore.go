@@ -194,9 +194,13 @@ func (w *world) decideAgain() {
 		w.mu.Lock()
 		h.began[actAttribute] = time.Now()
 		w.mu.Unlock()
-		for tries := 0; tries < 12 && len(h.done) == 0 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)); tries++ {
+		attributed := slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)
+		for tries := 0; tries < 12 && len(h.done) == 0 && attributed; tries++ {
 			h.order.merchant.act(h, apitypes.InboxItem{}, actAttribute)
 			w.pause(10 * time.Second) // until the payment is decided
+		}
+		if len(h.done) == 0 && attributed && !h.order.lost { // the payment was sent back
+			w.all.Go(h.order.voidAgain)
 		}
 	}
 }
