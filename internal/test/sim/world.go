@@ -86,7 +86,7 @@ type worldChain struct {
 	quorum      int
 	compareLogs bool
 	omits       bool // the only fault of its nodes is that one leaves out logs, which compareLogs finds
-	misdates    bool // one of its nodes gives blocks another time
+	misdates    bool // one of its nodes gives blocks another time, or has other blocks
 	fullBloom   bool
 	writes      bool
 	sweep       chain.SweepTime
@@ -193,7 +193,7 @@ func (w *world) drawFaults() {
 		}
 		if byzantine[dishonest] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
 			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
-			c.misdates = wrong[len(wrong)-1].ahead != 0
+			c.misdates = wrong[len(wrong)-1].ahead != 0 || wrong[len(wrong)-1].forked
 		}
 	}
 	for _, m := range w.merchants {
