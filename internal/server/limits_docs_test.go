@@ -90,9 +90,9 @@ func limitRows() []string {
 			ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryEvents, ledger.MaxHistoryAttempts, ledger.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s; %d requests for each owner of keys %d in all", seconds(api.RedeliverTime), api.MaxOwnRedelivering, api.MaxRedelivering),
-		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
+		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d to %d; %d s until an answer without the outcome "+
 			"%d requests that wait with shares %d for one invoice; success is answered %d times or once; an invoice asks for %d s",
-			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(x402.MaxWait), x402.MaxWaiting, x402.MaxWaitingForInvoice,
+			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MinTimeout), seconds(x402.MaxTimeout), seconds(x402.MaxWait), x402.MaxWaiting, x402.MaxWaitingForInvoice,
 			x402.MaxAnswers, seconds(x402.Timeout)),
 		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", ledger.EraseBatch, ledger.EraseAnswers),
 		row("hosts of former public URLs | %d", db.MaxFormerHosts),
