@@ -357,7 +357,7 @@ func (m *SessionManager) auditPerson(ctx context.Context, tx *db.Tx, personID st
 		c.MerchantID = membership.MerchantID
 		entries[i] = NewEntry(member, m.now(), c)
 	}
-	return AppendAudit(ctx, tx, append(entries, others...)...)
+	return AppendAudit(ctx, tx, slices.Concat(entries, others)...)
 }
 
 func passkeyChange(action Action, k Passkey) Change {

@@ -59,7 +59,7 @@ func (d *Dashboard) saveInvoice(w http.ResponseWriter, r *http.Request, send fun
 		f.addRows()
 		return d.renderInvoiceForm(w, r, http.StatusOK, f)
 	}
-	if body, rows, ok := f.request(d, visitOf(r)); ok {
+	if body, rows, ok := f.request(visitOf(r)); ok {
 		saved, err := send(f, body)
 		if err == nil {
 			return d.redirect(w, r, nil, id("/dashboard/invoices", saved))

@@ -206,7 +206,7 @@ func (f *invoiceForm) HasRoom() bool {
 
 // request returns the body of the request to the interface. ok is false if a field is wrong.
 // rows are the indexes of the rows of its line items.
-func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows []int, ok bool) {
+func (f *invoiceForm) request(v *visit) (body map[string]any, rows []int, ok bool) {
 	chainKey, currency, _ := strings.Cut(f.Get("token"), "/")
 	body = map[string]any{
 		"chainKey": chainKey, "currency": currency, "reference": f.member("reference"), "description": f.member("description"),

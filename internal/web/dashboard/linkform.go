@@ -98,7 +98,7 @@ func (d *Dashboard) changeLink(w http.ResponseWriter, r *http.Request) error {
 // link's id.
 func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f *linkForm, body map[string]any) (string, error)) error {
 	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens(r.PostForm.Get("token"))}
-	if body := f.request(d, visitOf(r)); len(f.Errors) == 0 {
+	if body := f.request(visitOf(r)); len(f.Errors) == 0 {
 		if f.Confirm = f.member("merchantAddress") != nil && !visitOf(r).session.Confirmed(d.cfg.Now()); f.Confirm {
 			return d.renderLinkForm(w, r, http.StatusForbidden, f)
 		}
@@ -114,7 +114,7 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f
 }
 
 // request returns the body of the request to the interface.
-func (f *linkForm) request(d *Dashboard, v *visit) map[string]any {
+func (f *linkForm) request(v *visit) map[string]any {
 	chainKey, currency, _ := strings.Cut(f.Get("token"), "/")
 	body := map[string]any{"chainKey": chainKey, "currency": currency, "title": strings.TrimSpace(f.Get("title"))}
 	for _, name := range linkTexts {
