@@ -2,11 +2,11 @@ package indexer
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of an addressCache.
@@ -36,40 +36,32 @@ func (ix *Indexer) newAddressCache() *addressCache {
 	}
 }
 
-// lostDeposits returns which of the accounts are deposit addresses of lost invoices.
-func (ix *Indexer) lostDeposits(ctx context.Context, accounts []invoice.Address) (map[invoice.Address]bool, error) {
-	lost := map[invoice.Address]bool{}
-	for some := range slices.Chunk(accounts, maxLookup) {
-		found, err := ix.cfg.Ledger.LostDeposits(ctx, ix.cfg.Chain.Key, some)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(lost, found)
+// recordable returns which movements are to be recorded whatever else is known: those to an address of ours. With refunds,
+// it adds those that may be refunds. From the deposit address of a lost invoice, no movement is recorded.
+func (ix *Indexer) recordable(ctx context.Context, c *addressCache, moved []movement, refunds bool) ([]bool, error) {
+	var accounts, senders []invoice.Address
+	for _, m := range moved {
+		accounts = append(accounts, m.to, m.from)
 	}
-	return lost, nil
-}
-
-// recordable returns which movements are to be recorded whatever else is known: those to an address of ours, unless they
-// come from the deposit address of a lost invoice, of which nothing is recorded.
-func (ix *Indexer) recordable(ctx context.Context, c *addressCache, moved []movement) ([]bool, error) {
-	receivers := make([]invoice.Address, len(moved))
-	for i, m := range moved {
-		receivers[i] = m.to
-	}
-	watched, err := c.watched(ctx, receivers)
+	watched, err := c.watched(ctx, accounts)
 	if err != nil {
 		return nil, err
 	}
-	var senders []invoice.Address
+	var outgoing []ledger.Pair
 	for _, m := range moved {
-		if watched[m.to] {
+		if watched[m.from] {
 			senders = append(senders, m.from)
+			outgoing = append(outgoing, ledger.Pair{Payer: m.to, Receiver: m.from})
 		}
 	}
-	lost, err := ix.lostDeposits(ctx, senders)
+	lost, err := ix.cfg.Ledger.LostDeposits(ctx, ix.cfg.Chain.Key, senders)
+	var back map[ledger.Pair]bool
+	if refunds && err == nil {
+		back, err = ix.cfg.Ledger.MayBeRefunds(ctx, ix.cfg.Chain.Key, outgoing)
+	}
 	are := make([]bool, len(moved))
 	for i, m := range moved {
-		are[i] = watched[m.to] && !lost[m.from]
+		are[i] = (watched[m.to] || back[ledger.Pair{Payer: m.to, Receiver: m.from}]) && !lost[m.from]
 	}
 	return are, err
 }

@@ -248,8 +248,8 @@ func (ix *Indexer) auditByNodes(ctx context.Context, nodes []*chain.Node, first,
 	return calls, nil
 }
 
-// requireRecorded looks in the logs of final blocks for transactions that move a token to one of our addresses and are
-// not recorded. It reports them, and their blocks are read again.
+// requireRecorded looks in the logs of final blocks for transactions that move a token to one of our addresses or may
+// refund a payment, and are not recorded. It reports them, and their blocks are read again.
 func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error {
 	var moved []movement
 	var of []types.Log
@@ -258,7 +258,7 @@ func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error 
 			moved, of = append(moved, m), append(of, logs[i])
 		}
 	}
-	required, err := ix.recordable(ctx, ix.newAddressCache(), moved)
+	required, err := ix.recordable(ctx, ix.newAddressCache(), moved, true)
 	if err != nil {
 		return err
 	}
@@ -271,9 +271,6 @@ func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error 
 			txs = append(txs, tx)
 		}
 	}
-	if len(txs) == 0 {
-		return nil
-	}
 	recorded, err := ix.cfg.Ledger.RecordedTransactions(ctx, ix.cfg.Chain.Key, txs)
 	if err != nil {
 		return err
@@ -282,7 +279,7 @@ func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error 
 		if recorded[tx] {
 			continue
 		}
-		ix.cfg.Logger.Error("the audit found a payment that is not recorded", "chain", ix.cfg.Chain.Key, "block", blocks[tx], "tx", tx.String())
+		ix.cfg.Logger.Error("the audit found a transfer that is not recorded", "chain", ix.cfg.Chain.Key, "block", blocks[tx], "tx", tx.String())
 		if err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, tx, blocks[tx], ledger.UnreadNode); err != nil {
 			return err
 		}

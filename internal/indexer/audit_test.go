@@ -79,6 +79,35 @@ func TestOmittedLogInRanges(t *testing.T) {
 	}
 }
 
+// TestOmittedRefund has a node leave out a transfer from a settlement address, while no other node answers. The audit
+// reports it if its receiver has paid that address, so that it may be a refund.
+func TestOmittedRefund(t *testing.T) {
+	for _, paid := range []bool{true, false} {
+		for _, nodes := range []int{1, 2} {
+			f := newFixture(t, nil)
+			proxies := f.nodes(t, nodes, nil)
+			f.catchUp(t)
+			payer := bob
+			if !paid {
+				payer = alice
+			}
+			back := chaintest.NewTx(chaintest.Transfer(token, merchant, bob, five))
+			omit(proxies, back)
+			f.chain.Mine(chaintest.NewTx(pays(payer, 1)))
+			f.chain.Mine(chaintest.NewTx(pays(alice, 2)), back)
+			f.chain.MineEmpty(4)
+			f.catchUp(t)
+			f.audit(t)
+			reports := map[bool]int{true: 1, false: 0}[paid]
+			expect.Equal(t, f.ledger.reports, reports, "paid %t, %d nodes: reports", paid, nodes)
+			expect.OK(t, f.readUnread(t.Context()))
+			expect.Equal(t, f.ledger.count(invoice.Confirmed), 2+reports, "paid %t, %d nodes: transfers are confirmed:", paid, nodes)
+			f.audit(t)
+			expect.Equal(t, f.ledger.reports, reports, "paid %t, %d nodes: reports after another audit", paid, nodes)
+		}
+	}
+}
+
 // TestAuditOfComparedBlocks audits blocks that were compared when they were read. It needs no call, unless the service
 // was restarted.
 func TestAuditOfComparedBlocks(t *testing.T) {

@@ -20,6 +20,7 @@ type Ledger interface {
 	Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error)
 	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
 	LostDeposits(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
+	MayBeRefunds(ctx context.Context, chainKey string, outgoing []ledger.Pair) (map[ledger.Pair]bool, error)
 	Observe(ctx context.Context, chainKey string, blocks []ledger.Block) error
 	Rollback(ctx context.Context, chainKey string, to invoice.Header) error
 	Pending(ctx context.Context, chainKey string, through uint64) (transfers []invoice.Transfer, revision int64, err error)

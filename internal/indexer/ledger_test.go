@@ -144,6 +144,18 @@ func (m *memory) LostDeposits(_ context.Context, _ string, accounts []invoice.Ad
 	return lost, nil
 }
 
+func (m *memory) MayBeRefunds(_ context.Context, _ string, outgoing []ledger.Pair) (map[ledger.Pair]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	may := map[ledger.Pair]bool{}
+	for _, pair := range outgoing {
+		for _, r := range m.records {
+			may[pair] = may[pair] || r.From == pair.Payer && r.To == pair.Receiver
+		}
+	}
+	return may, nil
+}
+
 func (m *memory) Observe(_ context.Context, _ string, blocks []ledger.Block) error {
 	return m.change(func() error {
 		for i, b := range blocks {

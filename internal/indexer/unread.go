@@ -271,7 +271,8 @@ func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {
 	}
 }
 
-// reportUnrecorded looks in receipts for unrecorded transfers to our addresses, and reports their transactions.
+// reportUnrecorded looks in receipts for unrecorded transfers to our addresses and possible refunds, and reports their
+// transactions.
 func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Hash]*chain.Receipt, recorded []invoice.Transfer) error {
 	type place struct {
 		tx      invoice.Hash
@@ -290,7 +291,7 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 			}
 		}
 	}
-	lacks, err := ix.recordable(ctx, ix.newAddressCache(), moved)
+	lacks, err := ix.recordable(ctx, ix.newAddressCache(), moved, true)
 	reported := make(map[common.Hash]bool)
 	for i, hash := range of {
 		if err == nil && lacks[i] && !reported[hash] {

@@ -180,7 +180,7 @@ func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *
 	for i, t := range more {
 		moved[i] = movement{from: t.From, to: t.To}
 	}
-	lacks, err := ix.recordable(ctx, c, moved)
+	lacks, err := ix.recordable(ctx, c, moved, false)
 	if err != nil {
 		return 0, err
 	}

@@ -120,3 +120,15 @@ func TestRecordedTransactions(t *testing.T) {
 		expect.NoDiff(t, cmp.Diff(map[invoice.Hash]bool{paid.TxHash: true}, got), "recorded")
 	})
 }
+
+// TestMayBeRefunds asks for accounts that may get a refund: one that has paid, one with a prepared refund, and another.
+func TestMayBeRefunds(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		p := w.paid(1_000)
+		prepared := w.mustPrepare(p, 5, to(invoice.Address{7}))
+		payer, recipient := ledger.Pair{Payer: p.From, Receiver: p.To}, ledger.Pair{Payer: prepared.To, Receiver: p.To}
+		got, err := w.MayBeRefunds(t.Context(), w.chainKey, []ledger.Pair{{Payer: invoice.Address{8}, Receiver: p.To}, payer, recipient, {Payer: p.To, Receiver: p.From}})
+		w.must(err)
+		expect.NoDiff(t, cmp.Diff(map[ledger.Pair]bool{payer: true, recipient: true}, got), "may be refunds")
+	})
+}

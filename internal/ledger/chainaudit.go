@@ -28,6 +28,11 @@ func (s *Service) AdvanceAudit(ctx context.Context, chainKey string, from ChainA
 	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return advanceAudit(ctx, tx, chainKey, from, next, more) })
 }
 
+// MayBeRefunds returns the receivers with settlement addresses of which a transfer between them may be a refund.
+func (s *Service) MayBeRefunds(ctx context.Context, chainKey string, outgoing []Pair) (map[Pair]bool, error) {
+	return PaidPairs(ctx, s.conf.Store, chainKey, outgoing, true)
+}
+
 // RecordedTransactions returns the transactions with recorded transfers.
 func (s *Service) RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error) {
 	return recordedTransactions(ctx, s.conf.Store, chainKey, txs)

@@ -61,12 +61,13 @@ func advanceAudit(ctx context.Context, tx *db.Tx, chainKey string, from ChainAud
 }
 
 // recordedTransactions returns the transactions of a chain with a recorded payment, refund or sweep
-// that is not orphaned.
+// that is not orphaned, or a possible refund that is undecided.
 func recordedTransactions(ctx context.Context, q db.Querier, chainKey string, hashes []invoice.Hash) (map[invoice.Hash]bool, error) {
 	recorded := map[invoice.Hash]bool{}
 	for _, hash := range hashes {
 		found, err := db.QueryRow(ctx, q, db.ScanSeq, `SELECT (SELECT count(*) FROM payments WHERE chain_key = $1 AND tx_hash = $2 AND status <> 'orphaned')
 			+ (SELECT count(*) FROM refunds WHERE chain_key = $1 AND tx_hash = $2 AND status <> 'orphaned')
+			+ (SELECT count(*) FROM undecided_refunds WHERE chain_key = $1 AND tx_hash = $2)
 			+ (SELECT count(*) FROM sweeps WHERE chain_key = $1 AND tx_hash = $2 AND status <> 'orphaned')`, chainKey, hash.String())
 		if err != nil {
 			return nil, err

@@ -229,15 +229,19 @@ var receiversClause = []string{"to_address", "settles_to"}
 // Pair is a payer and a settlement address.
 type Pair struct{ Payer, Receiver invoice.Address }
 
-// PaidPairs returns the pairs that have payments, also through deposit addresses.
-func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair) (map[Pair]bool, error) {
+// PaidPairs returns the pairs that have payments, also through deposit addresses, or, if wanted, pending prepared refunds.
+func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair, orPrepared bool) (map[Pair]bool, error) {
 	rows := make([][]any, len(pairs))
 	for i, p := range pairs {
 		rows[i] = []any{chainKey, p.Payer.String(), p.Receiver.String()}
 	}
-	found, err := q.WhichExist(ctx, []string{"chain", "payer", "receiver"}, rows,
-		`payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain
-		UNION ALL SELECT 1 FROM payments WHERE from_address = payer AND settles_to = receiver AND chain_key = chain`)
+	exist := `payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain
+		UNION ALL SELECT 1 FROM payments WHERE from_address = payer AND settles_to = receiver AND chain_key = chain`
+	if orPrepared {
+		exist += " UNION ALL SELECT 1 FROM refund_records " + q.IndexedBy("refund_records_awaited") + `WHERE recipient = payer AND sender = receiver
+			AND chain_key = chain AND tag IS NOT NULL AND status = 'pending'`
+	}
+	found, err := q.WhichExist(ctx, []string{"chain", "payer", "receiver"}, rows, exist)
 	paid := make(map[Pair]bool, len(found))
 	for _, n := range found {
 		paid[pairs[n]] = true

@@ -185,7 +185,7 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 		return fitting, nil
 	})
 	kind(s, &s.paidPairs, func(pairs []Pair) (map[Pair]bool, error) {
-		return PaidPairs(ctx, tx, chainKey, pairs)
+		return PaidPairs(ctx, tx, chainKey, pairs, false)
 	})
 	kind(s, &s.between, func(pairs []Pair) (map[Pair][]string, error) {
 		return PaymentsBetween(ctx, tx, chainKey, pairs, last)

@@ -361,7 +361,9 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	run("waiting")(ledger.ReceiverStates(ctx, read, "base", []invoice.Address{moved.To, moved.From}))
 	run("settlements")(access.SettlementAddresses(ctx, read, "base", []invoice.Address{moved.To, moved.From}))
 	run("announced")(ledger.Announced(ctx, read, []ledger.PaymentRow{rowtest.SamplePayment(1), rowtest.SamplePayment(2)}))
-	run("pairs")(ledger.PaidPairs(ctx, read, "base", []ledger.Pair{{Payer: moved.From, Receiver: moved.To}, {Payer: moved.To}}))
+	for _, orPrepared := range []bool{false, true} {
+		run("pairs")(ledger.PaidPairs(ctx, read, "base", []ledger.Pair{{Payer: moved.From, Receiver: moved.To}, {Payer: moved.To}}, orPrepared))
+	}
 	run("tolerant")(ledger.InvoicesWithTolerance(ctx, read, []ledger.AmountLookup{rowtest.Lookup(100, 8, 1500), rowtest.Lookup(1, 8, 1500)}, 500))
 	run("transfer amounts")(ledger.InvoicesByTransferAmount(ctx, read, []invoice.Transfer{moved, moved}))
 	run("commitments")(ledger.InvoicesByCommitment(ctx, read, []invoice.Hash{{1}, {2}}))
