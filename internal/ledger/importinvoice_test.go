@@ -356,6 +356,48 @@ func TestImportOfNamedInvoice(t *testing.T) {
 	})
 }
 
+// TestImportOfOrphanedPayments imports invoices while a reorg has dropped their payments, which were recorded without an invoice.
+// Mined again, before or after the lost blocks are read again, the payments pay the imported invoices.
+func TestImportOfOrphanedPayments(t *testing.T) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		for i, late := range []bool{false, true} {
+			w.create() // so that its settlement address is watched
+			deposit := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+			direct := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000 + 10*uint64(i)) })
+			w.lose(deposit, direct)
+			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
+				return ledger.InsertLostAddresses(t.Context(), tx, w.chainKey, map[invoice.Address]invoice.Hash{deposit.DepositAddress: deposit.CommitmentID})
+			}))
+			w.mine(w.head().Time.Unix() + 1)
+			w.final()
+			first, second := w.deposit(deposit, 1_000_000), w.pay(direct.TransferAmount)
+			w.mine(w.head().Time.Unix()+1, first, second)
+			w.reorg(1)
+			for _, inv := range []invoice.Invoice{deposit, direct} {
+				expect.Success(t)(w.ImportInvoice(t.Context(), copyOf(t, inv, 0, ""), nil))
+			}
+			cur, err := w.Cursor(t.Context(), w.chainKey)
+			w.must(err)
+			next, head, blocks := cur.Gap.Next, w.head(), slices.Clone(w.blocks)
+			read := func() {
+				w.fill(next, head, slices.DeleteFunc(blocks, func(b ledger.Block) bool { return b.Number < next })...)
+			}
+			if late {
+				read()
+			}
+			w.mine(w.head().Time.Unix()+2, first, second)
+			if !late {
+				read()
+			}
+			w.final()
+			for transfer, inv := range map[*invoice.Transfer]invoice.Invoice{&first: deposit, &second: direct} {
+				expect.Equal(t, w.payment(*transfer).InvoiceID, inv.ID, "after the lost blocks %t: the payment to the %s invoice is of", late, inv.Collection)
+				expect.Equal(t, w.invoice(inv.ID).Status, invoice.Paid, "after the lost blocks %t: the %s invoice is", late, inv.Collection)
+			}
+		}
+	})
+}
+
 // TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
 // Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // unattributedTo returns the payments to addresses, in blocks from a number on, that have no invoice,
 // that no person dismissed, and that do not wait for older blocks already. They may have been
-// refunded.
+// refunded, or dropped by a reorg and be mined again.
 func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
 	for _, address := range to {
 		found, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE "+unattributedSince+isDecided, address.String(), chainKey, int64(from))
@@ -23,11 +23,11 @@ func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uin
 }
 
 // unattributedOf returns up to limit payments in an invoice's token to its addresses, in blocks up to the one at which it
-// ended, that unattributedTo returns.
+// ended, that unattributedTo returns and that are not orphaned.
 func unattributedOf(ctx context.Context, q db.Querier, inv invoice.Invoice, limit int) ([]invoice.Payment, error) {
 	deposit := cmp.Or(inv.DepositAddress, inv.Merchant)
 	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" "+q.IndexedBy("payments_unattributed_to")+`
-		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND `+unattributed+isDecided+" LIMIT $6",
+		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND status <> 'orphaned' AND `+unattributed+isDecided+" LIMIT $6",
 		inv.Merchant.String(), deposit.String(), inv.ChainKey, int64(inv.ClosedBlock), inv.Token.String(), limit)
 	all := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
@@ -47,7 +47,7 @@ func isNamed(ctx context.Context, q db.Querier, inv invoice.Invoice, from uint64
 
 const (
 	// unattributed selects payments that have no invoice and that no person dismissed or rejected.
-	unattributed = `invoice_id IS NULL AND status <> 'orphaned' AND coalesce(screening, '') <> 'rejected' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
+	unattributed = `invoice_id IS NULL AND coalesce(screening, '') <> 'rejected' AND coalesce(use, 'undecided') IN ('undecided', 'refunding', 'refunded')`
 	// unattributedSince selects those to an address in blocks from a number on.
 	unattributedSince = "to_address = $1 AND chain_key = $2 AND block_number >= $3 AND " + unattributed
 	// isDecided leaves out those that wait for older blocks.

@@ -177,5 +177,5 @@ func (q Reader) NewestUnattributed(ctx context.Context, chainKey string, limit i
 
 func (q Reader) unattributedAmong(ctx context.Context, newest string, args ...any) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+
-		" WHERE id IN (SELECT id FROM (SELECT id FROM payments "+newest+") AS newest) AND "+unattributed+isDecided, args...)
+		" WHERE id IN (SELECT id FROM (SELECT id FROM payments "+newest+") AS newest) AND status <> 'orphaned' AND "+unattributed+isDecided, args...)
 }
