@@ -186,8 +186,7 @@ func (ix *Indexer) deviates(ctx context.Context, pending []invoice.Transfer, r *
 	}
 	known := make(map[uint64]bool)
 	for _, b := range r.blocks {
-		sum, ok := ix.observed[idOf(b.Header)]
-		known[b.Number] = ok && sum == hashOf(b.Transfers)
+		known[b.Number] = ix.observed[idOf(b.Header)] == hashOf(b.Transfers)
 	}
 	for i, t := range more {
 		if lacks[i] || !known[t.BlockNumber] {

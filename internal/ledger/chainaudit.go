@@ -28,7 +28,7 @@ func (s *Service) AdvanceAudit(ctx context.Context, chainKey string, from ChainA
 	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return advanceAudit(ctx, tx, chainKey, from, next, more) })
 }
 
-// MayBeRefunds returns the receivers with settlement addresses of which a transfer between them may be a refund.
+// MayBeRefunds returns the pairs of accounts for which a transfer from the settlement address may be a refund.
 func (s *Service) MayBeRefunds(ctx context.Context, chainKey string, outgoing []Pair) (map[Pair]bool, error) {
 	return PaidPairs(ctx, s.conf.Store, chainKey, outgoing, true)
 }

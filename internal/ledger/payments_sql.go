@@ -229,7 +229,8 @@ var receiversClause = []string{"to_address", "settles_to"}
 // Pair is a payer and a settlement address.
 type Pair struct{ Payer, Receiver invoice.Address }
 
-// PaidPairs returns the pairs that have payments, also through deposit addresses, or, if wanted, pending prepared refunds.
+// PaidPairs returns the pairs that have payments, also through deposit addresses, and if wanted those with pending
+// prepared refunds.
 func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair, orPrepared bool) (map[Pair]bool, error) {
 	rows := make([][]any, len(pairs))
 	for i, p := range pairs {
