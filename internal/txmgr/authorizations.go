@@ -299,28 +299,27 @@ func (k *authorizationWork) simulate(ctx context.Context, a ledger.Authorization
 	}
 	found.call = call
 	to, data := call.Token, contracts.PackTransferWithAuthorization(call)
-	if deploys {
-		if k.relay == (common.Address{}) {
-			found.refusal = invoice.RefusedNotDeployed
-			return found, nil
-		}
+	relayed := deploys && k.relay != (common.Address{})
+	if relayed {
 		to, data = k.relay, contracts.PackRelayOne(call)
 	}
-	most := chain.AuthorizationGas(deploys)
+	most := chain.AuthorizationGas(relayed)
 	gas, refused, err := k.w.gasOf(ctx, to, data, most, true) // a refusal is final
 	found.limit = min(gas, contracts.RelayLimit(call, most))
 	switch {
 	case !refused:
 		return found, err
+	case deploys && !relayed:
+		found.refusal = invoice.RefusedNotDeployed
 	case errors.Is(err, errTooMuchGas):
 		found.refusal = invoice.RefusedGas
-		return found, nil
+	default:
+		found.refusal = invoice.RefusedReverts
+		checked, err := k.w.node.checkAuthorization(ctx, call)
+		// Another node than before may answer, which may be at an older block.
+		found.isPublic = err != nil || checked.Used || checked.Transferred
 	}
-	found.refusal = invoice.RefusedReverts
-	checked, err := k.w.node.checkAuthorization(ctx, call)
-	// Another node than before may answer, which may be at an older block.
-	found.isPublic = err != nil || checked.Used || checked.Transferred
-	return found, nil //nolint:nilerr // it is simulated again later
+	return found, nil
 }
 
 // refuseUnsent refuses due authorizations that no transaction carried and that have an unused nonce, because gasless is
@@ -343,13 +342,17 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Autho
 	return nil
 }
 
-// deploys reports whether the payer's account must be deployed. If the account has code, its deployer is left out of
-// the call.
+// deploys reports whether the payer's account must be deployed, by any node: the relay deploys no account that exists. If
+// the account has code, its deployer is left out of the call.
 func (k *authorizationWork) deploys(ctx context.Context, call *contracts.RelayedAuthorization) (bool, error) {
 	if call.Deployer == (common.Address{}) {
 		return false, nil
 	}
 	there, err := k.w.node.hasCode(ctx, call.From)
+	for i, nodes := 0, k.w.nodes(); there && i < len(nodes); i++ {
+		other, failed := nodes[i].hasCode(ctx, call.From)
+		there = other || failed != nil
+	}
 	if there {
 		call.Deployer, call.DeployData = common.Address{}, []byte{}
 	}

@@ -201,21 +201,34 @@ func (w *world) create(code []byte) common.Address {
 	return receipt.ContractAddress
 }
 
+// acceptOfContract is accept for a smart account with tokens. It returns a function that deploys the account, too.
+func (w *world) acceptOfContract() (a ledger.Authorization, deploy func()) {
+	w.Helper()
+	factory := w.create(common.FromHex(hostile.SmartAccountFactoryMetaData.Bin))
+	owner := w.dev.Keys.Payer
+	code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
+	account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
+	w.giveTokens(account, 7)
+	call := hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner))
+	a = w.accept(account, func(a contracts.Authorization) []byte {
+		wrapped, err := contracts.WrapSignature(factory, call, append([]byte{0}, w.signed(a, owner)...))
+		must(w, err)
+		return wrapped
+	})
+	return a, func() {
+		_, err := w.dev.SendWithGas(w.ctx, w.dev.Keys.Deployer, factory, call, 1_000_000)
+		must(w, err)
+		w.seal(1)
+	}
+}
+
 // TestAuthorizationsShareATransaction sends authorizations of keys, and one of an account that the relay has to deploy.
 // They are paid at one transaction's cost, and no transaction is sent again.
 func TestAuthorizationsShareATransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
-		factory := w.create(common.FromHex(hostile.SmartAccountFactoryMetaData.Bin))
-		owner := w.dev.Keys.Payer
-		code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
-		account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
-		w.giveTokens(account, 7)
-		all := []ledger.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
-			wrapped, err := contracts.WrapSignature(factory, hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner)), append([]byte{0}, w.signed(a, owner)...))
-			must(t, err)
-			return wrapped
-		})}
+		ofContract, _ := w.acceptOfContract()
+		all := []ledger.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), ofContract}
 		w.tick(writer)
 		w.wantStates(ledger.AuthorizationSent, all...)
 		if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxAuthorization || tx.Destination != invoice.Address(w.dev.AuthorizationRelay) {
@@ -650,6 +663,45 @@ func TestOneNodeRefusesNothing(t *testing.T) {
 			if sent := w.stored(a).TxID != ""; sent != (test.honest >= test.dishonest) {
 				t.Errorf("%s: %d nodes refuse it and %d do not: it is %+v", name, test.dishonest, test.honest, w.stored(a))
 			}
+		}
+	}
+}
+
+// mistaken is a node that is wrong about which accounts have code.
+type mistaken struct{ Client }
+
+func (m mistaken) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	err := m.Client.CallContext(ctx, result, method, args...)
+	if code, ok := result.(*hexutil.Bytes); ok && method == "eth_getCode" {
+		*code = make([]byte, max(0, 1-len(*code)))
+	}
+	return err
+}
+
+// TestOneNodeDecidesNoDeployment has a node be wrong about whether a payer's account exists. An authorization of it is
+// refused only if the account has to be deployed, and there is no relay.
+func TestOneNodeDecidesNoDeployment(t *testing.T) {
+	for _, relayed := range []bool{true, false} {
+		for _, exists := range []bool{true, false} {
+			w := onSQLite(t)
+			nodes := []Client{mistaken{w.net}, w.net}
+			writer := w.writer(w.gasless, func(c *Config) {
+				c.Client, c.Nodes = nodes[0], func() []Client { return nodes }
+				if !relayed {
+					c.Chain.AuthorizationRelay = invoice.Address{}
+				}
+			})
+			a, deploy := w.acceptOfContract()
+			if exists {
+				deploy()
+			}
+			w.tick(writer)
+			got := w.stored(a)
+			if sent := got.TxID != ""; sent != (relayed || exists) || !sent && got.Reason != invoice.RefusedNotDeployed {
+				t.Errorf("relayed %t, exists %t: it is %+v", relayed, exists, got)
+			}
+			w.settled(writer)
+			w.wantMerchantHas(map[bool]int64{true: 7, false: 0}[relayed || exists])
 		}
 	}
 }

@@ -282,14 +282,11 @@ func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most
 	}
 	nodes := w.nodes()
 	refusals := 1
-	for _, other := range nodes[min(1, len(nodes)):] {
-		if !poll {
-			break
-		}
-		switch own, otherErr := w.gasWithin(ctx, []node{other}, to, data, most); {
+	for i := 1; poll && i < len(nodes); i++ {
+		switch own, otherErr := w.gasWithin(ctx, nodes[i:i+1], to, data, most); {
 		case otherErr == nil:
 			refusals, gas = refusals-1, max(gas, own)
-		case other.refuses(ctx, w.sender, to, data, otherErr):
+		case nodes[i].refuses(ctx, w.sender, to, data, otherErr):
 			refusals++
 		}
 	}
