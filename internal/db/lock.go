@@ -47,12 +47,12 @@ func LockService(url string) (unlock func() error, err error) {
 	if !held {
 		return nil, errors.Join(inUse(path, holder(at)+", which holds "+at), lock.Close())
 	}
-	file, err := lockFile(path)
+	unlockFile, err := lockFile(path)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	_ = os.WriteFile(at, []byte(strconv.Itoa(os.Getpid())), 0o600) // the error of a second service is less precise without it
-	return func() error { return errors.Join(file.Close(), lock.Close()) }, nil
+	return func() error { return errors.Join(unlockFile(), lock.Close()) }, nil
 }
 
 // inUse is the error of a second service.

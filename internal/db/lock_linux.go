@@ -11,14 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockedByte is the byte of a SQLite file that a service locks. It lies behind every byte that SQLite
-// reads, writes or locks.
+// lockedByte is the byte of a SQLite file that a service locks. It lies behind every byte that SQLite uses or locks.
 const lockedByte = math.MaxInt64 - 1
 
-// lockFile locks a SQLite file, which it may create, until the result is closed. The lock belongs to
-// the open file and not to the process: SQLite releases the process's locks whenever it closes its own
-// file.
-func lockFile(path string) (io.Closer, error) {
+// lockFile locks a SQLite file, which it may create. The lock belongs to the open file and not to the process: SQLite
+// releases the process's locks whenever it closes its own file.
+func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -31,7 +29,11 @@ func lockFile(path string) (io.Closer, error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
-	return f, nil
+	return func() error {
+		lock.Type = unix.F_UNLCK // a child process has the open file, too, until it executes its program
+		_ = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
+		return f.Close()
+	}, nil
 }
 
 // renameNew renames a file unless the other name is taken. It has one name at any moment.
