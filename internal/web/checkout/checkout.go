@@ -219,5 +219,5 @@ func (c *Checkout) Routes() []webpage.Route {
 
 // route returns a route of payers.
 func (c *Checkout) route(pattern string, h handler, options ...webpage.RouteOption) webpage.Route {
-	return webpage.Route{Pattern: pattern, Handler: c.serve(h)}.With(webpage.Public).With(options...)
+	return webpage.Route{Pattern: pattern, Handler: c.Serve(h)}.With(webpage.Public).With(options...)
 }

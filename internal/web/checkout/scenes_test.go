@@ -343,7 +343,7 @@ func errorScenes() (all []Scene) {
 	} {
 		c := newWorld().checkout()
 		mux := handlerOf(c).(*http.ServeMux)
-		mux.Handle("GET /{$}", c.serve(func(http.ResponseWriter, *http.Request) error { return page }))
+		mux.Handle("GET /{$}", c.Serve(func(http.ResponseWriter, *http.Request) error { return page }))
 		all = append(all, Scene{Name: page.Title, Path: "/", Handler: mux, Main: page == errNotFound || page == errTooOften})
 	}
 	return all

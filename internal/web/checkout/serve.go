@@ -36,6 +36,12 @@ func newPages(c *Checkout) *webpage.Pages {
 		Errors: webpage.PageErrors{
 			NotFound: errNotFound, MethodNotAllowed: errMethodNotAllowed, TooOften: errTooOften, Busy: errBusy, Internal: errInternal,
 		},
+		Refuse: func(r *http.Request) *pageError {
+			if c.conf.Origins.Check(r) != nil { // an unsafe request of a foreign origin
+				return errCrossOrigin
+			}
+			return nil
+		},
 		Show: c.showError,
 		Exceeded: func(limit string) {
 			if slices.Contains(access.Quotas, limit) {
@@ -43,16 +49,6 @@ func newPages(c *Checkout) *webpage.Pages {
 			}
 		},
 	}
-}
-
-// serve returns an http.Handler that rejects unsafe requests of foreign origins, and writes the errors of h as pages.
-func (c *Checkout) serve(h handler) http.Handler {
-	return c.Serve(func(w http.ResponseWriter, r *http.Request) error {
-		if c.conf.Origins.Check(r) != nil {
-			return errCrossOrigin
-		}
-		return h(w, r)
-	})
 }
 
 var (

@@ -32,11 +32,13 @@ func (e *PageError) Error() string { return strings.TrimSuffix(e.Title+": "+e.De
 // PageErrors are the pages of the errors that all pages have.
 type PageErrors struct{ NotFound, MethodNotAllowed, TooOften, Busy, Internal *PageError }
 
-// Pages answers requests with pages, and shows errors as pages. All fields except Of and Exceeded are required.
+// Pages answers requests with pages, and shows errors as pages. All fields except Refuse, Of and Exceeded are required.
 type Pages struct {
 	Policy string // the Content-Security-Policy
 	Logger *slog.Logger
 	Errors PageErrors
+	// Refuse returns the page of a request that is refused before all else, or nil.
+	Refuse func(r *http.Request) *PageError
 	// Of returns the page of another error, or nil.
 	Of func(err error) *PageError
 	// Show answers with the page of an error.
@@ -49,6 +51,12 @@ type Pages struct {
 func (p *Pages) Serve(h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		SetHeaders(w, p.Policy)
+		if p.Refuse != nil {
+			if page := p.Refuse(r); page != nil {
+				p.WriteError(w, r, page)
+				return
+			}
+		}
 		if err := h(w, r); err != nil {
 			p.WriteError(w, r, err)
 		}
