@@ -164,8 +164,8 @@ func TestBounces(t *testing.T) {
 		rowtest.Must(t, mails.BounceMail(ctx, late, at(1100)))
 		want("inv_1", "sent", "waiting", "sent")
 
-		rowtest.Must(t, bounce(byID["inv_2 invoice"], "4.4.7", 1200))
-		want("inv_2", "failed 0020:00-0020:00 550 4.4.7 <", "canceled", "waiting")
+		rowtest.Must(t, bounce(byID["inv_2 invoice"], "5.1.8", 1200))
+		want("inv_2", "failed 0020:00-0020:00 550 5.1.8 <", "canceled", "waiting")
 		want("inv_1", "sent", "waiting", "sent") // the mailbox may exist
 		if err := mails.EndMail(ctx, ended(byID["inv_2 invoice"], mailer.Sent, 1201, "")); !errors.Is(err, db.ErrConflict) {
 			t.Errorf("a returned mail is sent: %v", err)
@@ -181,7 +181,7 @@ func TestBounces(t *testing.T) {
 		for range 2 {
 			rowtest.Must(t, bounce(byID["inv_1 invoice"], "5.1.1", 1500))
 			want("inv_1", "failed 0016:41-0025:00 550 5.1.1 <", "canceled", "failed 0016:41-0021:40 550 5.1.1 <")
-			want("inv_2", "failed 0020:00-0020:00 550 4.4.7 <", "waiting", "waiting", "canceled")
+			want("inv_2", "failed 0020:00-0020:00 550 5.1.8 <", "waiting", "waiting", "canceled")
 			want("inv_3", "sent", "waiting", "sent") // of another merchant
 		}
 		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { return mailer.EraseOfInvoices(ctx, tx, []string{"inv_3"}) }))

@@ -99,10 +99,11 @@ const permanentCode = 500
 // suspended, over its quota, or may not use the sender's address. So are temporary failures without such a code but 450.
 var aboutAccount = regexp.MustCompile(`^([45]\d\d [45]\.([03789]\.|4\.([02-9]|1\d)|5\.[1-9]|1\.[78]\b)|4(2\d|5[1-9])( [^4]|$))`)
 
-// aboutMailbox matches failures with an enhanced code about the recipient, and noMailbox those that are permanent.
+// aboutMailbox matches failures with an enhanced code about the recipient, and noMailbox those that are permanent. Not
+// about it are 5.1.7 and 5.1.8, which are about the sender.
 var (
 	aboutMailbox = regexp.MustCompile(`^\d{3} [45]\.[12]\.`)
-	noMailbox    = regexp.MustCompile(`^(\d{3}[ -])?5\.[12]\.`)
+	noMailbox    = regexp.MustCompile(`^(\d{3}[ -])?5\.(1\.[0-6]\b|2\.)`)
 )
 
 // message returns a mail with the parts text and HTML. The Message-ID is the same for
