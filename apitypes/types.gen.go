@@ -1644,17 +1644,11 @@ type DeliveryID = string
 
 // DeliveryQueues Events that wait to be sent.
 type DeliveryQueues struct {
-	// FirstMerchants Merchants with events that were not attempted yet.
-	FirstMerchants int64 `json:"firstMerchants"`
+	// Merchants Merchants with events that wait.
+	Merchants int64 `json:"merchants"`
 
-	// FirstDueAt Unix seconds.
-	FirstDueAt Time `json:"firstDueAt,omitempty"`
-
-	// RetryMerchants Merchants with events that are to be sent again.
-	RetryMerchants int64 `json:"retryMerchants"`
-
-	// RetryDueAt Unix seconds.
-	RetryDueAt Time `json:"retryDueAt,omitempty"`
+	// DueAt Unix seconds.
+	DueAt Time `json:"dueAt,omitempty"`
 
 	// PausedEndpoints Endpoints that are left alone after failures.
 	PausedEndpoints int64 `json:"pausedEndpoints"`

@@ -76,18 +76,16 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 
 // deliveryQueues returns the queues of waiting deliveries.
 func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueues, err error) {
-	waiting, err := webhooks.NewReader(s.store).CountWaiting(ctx)
+	queues, err := webhooks.NewReader(s.store).Queues(ctx)
 	if err != nil {
 		return out, err
 	}
-	unix := func(at time.Time) int64 {
-		if at.IsZero() {
-			return 0
+	out.Merchants = int64(len(queues))
+	for _, q := range queues {
+		if at := s.clock.Wall(q.Head).Unix(); out.DueAt == 0 || at < out.DueAt {
+			out.DueAt = at
 		}
-		return s.clock.Wall(at).Unix()
 	}
-	out.FirstMerchants, out.FirstDueAt = waiting.FirstMerchants, unix(waiting.FirstDue)
-	out.RetryMerchants, out.RetryDueAt = waiting.RetryMerchants, unix(waiting.RetryDue)
 	counts, err := webhooks.NewReader(s.store).BreakerCounts(ctx)
 	out.PausedEndpoints, out.GoneEndpoints = counts[webhooks.BreakerOpen], counts[webhooks.BreakerGone]
 	return out, err

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
@@ -22,20 +21,4 @@ func (q Reader) Queues(ctx context.Context) ([]Queue, error) {
 			(SELECT min(due_ms) FROM deliveries WHERE deliveries.merchant_id = queued.merchant_id) AS head_ms,
 			(SELECT min(deadline_ms) FROM deliveries WHERE deliveries.merchant_id = queued.merchant_id) AS end_ms FROM queued) AS queues
 		WHERE head_ms IS NOT NULL`)
-}
-
-// Waiting are the numbers of merchants with deliveries that were not attempted yet, and that are to be tried again, and
-// when the first of these is due.
-type Waiting struct {
-	FirstMerchants, RetryMerchants int64
-	FirstDue, RetryDue             time.Time
-}
-
-// CountWaiting reads all deliveries, for the operator's page.
-func (q Reader) CountWaiting(ctx context.Context) (Waiting, error) {
-	return db.QueryRow(ctx, q, func(row db.Scanner) (w Waiting, err error) {
-		err = row.Scan(&w.FirstMerchants, db.Milliseconds(&w.FirstDue), &w.RetryMerchants, db.Milliseconds(&w.RetryDue))
-		return w, err
-	}, `SELECT count(DISTINCT CASE WHEN attempts = 0 THEN merchant_id END), min(CASE WHEN attempts = 0 THEN due_ms END),
-		count(DISTINCT CASE WHEN attempts > 0 THEN merchant_id END), min(CASE WHEN attempts > 0 THEN due_ms END) FROM deliveries`)
 }
