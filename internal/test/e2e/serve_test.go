@@ -219,7 +219,7 @@ func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string)
 // TestExtraSecondSignal sends a second SIGTERM to a service that waits before it stops. It must end at once.
 func TestExtraSecondSignal(t *testing.T) {
 	t.Parallel()
-	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "5m")
+	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "25s")
 	expect.OK(t, c.cmd.Process.Signal(syscall.SIGTERM))
 	if err := await(within(t, patience), func() bool { return strings.Contains(c.stderr.String(), "msg=stopping") }); err != nil {
 		t.Fatal("it does not stop")
