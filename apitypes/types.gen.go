@@ -3084,9 +3084,9 @@ type RefundWarning struct {
 	// arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 	// refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
 	// block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
-	// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: the database was restored
-	// from a backup, and a transfer since may have refunded the payment; it cannot be sent until the operator has checked
-	// the transfer. More values may be added.
+	// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: a transfer
+	// may have refunded the payment; it cannot be sent until older blocks are read or, after a restore, the operator has
+	// checked the transfer. More values may be added.
 	Code RefundWarningCode `json:"code"`
 
 	// Text The warning, for humans.
@@ -3100,9 +3100,9 @@ type RefundWarning struct {
 // arrived since or are being sent, and the transaction must not be sent. `invoice_paid`: the invoice was paid after the
 // refund was prepared, without this payment. `transfer_dropped`: a transfer that refunds the payment was in a
 // block that left the chain, and may still be mined. `not_mined`: it has expired or was canceled, and a transaction
-// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: the database was restored
-// from a backup, and a transfer since may have refunded the payment; it cannot be sent until the operator has checked
-// the transfer. More values may be added.
+// that was submitted for it may still be mined; the amount stays reserved. `may_be_refunded`: a transfer
+// may have refunded the payment; it cannot be sent until older blocks are read or, after a restore, the operator has
+// checked the transfer. More values may be added.
 type RefundWarningCode string
 
 // ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders

@@ -22,8 +22,8 @@ var warningTexts = map[invoice.RefundWarning]string{
 		"Do not send it; cancel it.",
 	invoice.WarnTransferDropped: "A transfer that refunds this payment was in a block that left the chain. Its transaction may still be mined: " +
 		"sending another one pays twice then.",
-	invoice.WarnMayBeRefunded: "The database was restored from a backup, and a transfer out of the settlement address since may have refunded this payment already. " +
-		"The refund cannot be sent until the operator of the service has checked the transfer with quittance recover transfers.",
+	invoice.WarnMayBeRefunded: "A transfer out of the settlement address may have refunded this payment already. The refund cannot be sent until older blocks " +
+		"are read or, after a restore, the operator of the service has checked the transfer with quittance recover transfers.",
 	invoice.WarnNotMined: "This refund has expired or was canceled, and a transaction that was submitted for it is in no block. It may still be mined, so that " +
 		"the amount stays reserved. Withdraw the submission once no node has the transaction.",
 }

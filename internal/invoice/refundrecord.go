@@ -60,7 +60,7 @@ const (
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
 	WarnTransferDropped  RefundWarning = "transfer_dropped"  // a transfer that a reorg dropped may be mined again
 	WarnNotMined         RefundWarning = "not_mined"         // it can no longer be sent, and its transaction may be mined
-	WarnMayBeRefunded    RefundWarning = "may_be_refunded"   // an unrecognized transfer may have refunded the payment
+	WarnMayBeRefunded    RefundWarning = "may_be_refunded"   // an unrecognized or undecided transfer may have refunded the payment
 )
 
 // RefundRecord is a refund in the list of refunds: one that was prepared, or a transfer
@@ -102,7 +102,8 @@ type RefundRecord struct {
 	Submitted   bool // a submission is in force, also one without a known transaction
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
-	// MayBeRefunded is set if a transfer from From that a recovery found, and that is no known refund, may have refunded the payment.
+	// MayBeRefunded is set if a transfer from From may have refunded the payment: one that a recovery found and that is no known
+	// refund, or one to To or Payer above blocks that were never read.
 	MayBeRefunded bool
 	// Underway is the amount of other refunds of the payment that were submitted and are in no block.
 	Underway Amount
@@ -165,7 +166,7 @@ func (r RefundRecord) waits() bool {
 func (r RefundRecord) mayBeMined() bool { return !r.Sent() && !r.SubmittedTx.IsZero() }
 
 // CanBeSent reports whether the transaction of a prepared refund may be sent. Other refunds of the payment that
-// somebody sends count as sent. After a restore, a transfer that may have refunded the payment prevents it.
+// somebody sends count as sent. A transfer that may have refunded the payment prevents it.
 func (r RefundRecord) CanBeSent(now time.Time) bool {
 	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.exceeds() && !r.MayBeRefunded
 }

@@ -26,8 +26,12 @@ const unrecognized = `unknown.checked = 0 AND NOT EXISTS (SELECT 1 FROM refunds 
 	AND NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.id = '` + invoice.PrefixPayment + `' || substr(unknown.id, 5) AND known.invoice_id IS NOT NULL)`
 
 // mayRefund are conditions for a row of unrecognized_transfers named unknown that may have refunded a row of payments.
-const mayRefund = `unknown.from_address = coalesce(payments.settles_to, payments.to_address) AND unknown.chain_key = payments.chain_key AND unknown.token = payments.token
-	AND unknown.block_number >= payments.block_number AND (length(unknown.amount), unknown.amount) <= (length(payments.amount), payments.amount) AND ` + unrecognized
+const mayRefund = fitsPayment + " AND " + unrecognized
+
+// fitsPayment are conditions for a transfer named unknown: it is out of the settlement address of a row of payments, and not
+// older or larger.
+const fitsPayment = `unknown.from_address = coalesce(payments.settles_to, payments.to_address) AND unknown.chain_key = payments.chain_key AND unknown.token = payments.token
+	AND unknown.block_number >= payments.block_number AND (length(unknown.amount), unknown.amount) <= (length(payments.amount), payments.amount)`
 
 // InsertUnrecognizedTransfers records transfers out of settlement addresses.
 func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {

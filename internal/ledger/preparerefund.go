@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -125,7 +126,7 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 
 // buildRefund checks a request and returns its refund, and what other refunds take of the payment.
 func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, taken invoice.Amount, err error) {
-	if err := checkRefundable(ctx, tx, p.Payment); err != nil {
+	if err := checkRefundable(ctx, tx, p.Payment, cmp.Or(req.To, p.From)); err != nil {
 		return r, taken, err
 	}
 	if err := s.wantUse(ctx, tx, p, invoice.ActRefund, req.MerchantID); err != nil {
@@ -201,8 +202,8 @@ func (s *Service) checkRecipient(ctx context.Context, read db.Querier, r invoice
 	return err
 }
 
-// checkRefundable returns an error if no refund of the payment can be prepared.
-func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
+// checkRefundable returns an error if no refund of the payment to a recipient can be prepared.
+func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment, to invoice.Address) error {
 	switch p.Status {
 	case invoice.Orphaned:
 		return ErrOrphaned
@@ -217,7 +218,7 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	}
 	paid := p.Transfer
 	paid.To = p.RefundedFrom()
-	if waits, err := MayBeRefunded(ctx, tx, paid); err != nil {
+	if waits, err := MayBeRefunded(ctx, tx, paid, to); err != nil {
 		return err
 	} else if waits { // for older blocks
 		return ErrUndecided

@@ -29,14 +29,28 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestRefundWhileOneWaits sends a payment back above blocks that were never read. Until it is decided that this is a
-// refund, no other one is offered.
+// TestRefundWhileOneWaits sends a payment back above blocks that were never read, to its payer and to another recipient.
+// Until it is decided that this is a refund, no other one is offered, and a prepared one cannot be sent.
 func TestRefundWhileOneWaits(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1_000)
-		w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = 100 WHERE chain_key = $1", w.chainKey))
-		w.mine(w.head().Time.Unix()+1, w.back(p.Amount))
-		expect.Error(t, ledger.ErrUndecided, "a refund while one waits")(w.prepare(p, 1))
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
+		for _, recipient := range []invoice.Address{payer, {0xee, 14}} {
+			old, p := w.paid(1_000), w.paid(1_000)
+			r, less := w.mustPrepare(p, 400, to(recipient)), w.mustPrepare(w.paid(300), 0, to(recipient))
+			elsewhere := w.mustPrepare(old, 0, to(invoice.Address{0xee, 15}))
+			w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = 100 WHERE chain_key = $1", w.chainKey))
+			back := w.back(invoice.NewAmount(400))
+			back.To = recipient
+			w.mine(w.head().Time.Unix()+1, back)
+			expect.Error(t, ledger.ErrUndecided, "a refund while one waits")(w.prepare(p, 1, to(recipient)))
+			w.wantUnsendable("while one waits", r.ID, invoice.WarnMayBeRefunded)
+			now := at(w.seconds.Load())
+			if !w.refund(less.ID).CanBeSent(now) || w.refund(elsewhere.ID).CanBeSent(now) != (recipient != payer) {
+				t.Error("a refund of a smaller payment, or to another recipient, waits as well")
+			}
+			w.must(w.db.sql.ExecContext(t.Context(), "DELETE FROM undecided_refunds"))
+			w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = NULL WHERE chain_key = $1", w.chainKey))
+			w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{}))
+		}
 	})
 }
 

@@ -26,7 +26,7 @@ var recordTable = db.NewTable("refund_records", func(r *recordRow) []db.Column {
 	return append(slices.Concat(preparedColumns(r), paymentOfRecord(r), transferOfRecord(&r.Transfer)),
 		db.Expr("sent.tx_hash", db.Hash(&r.SubmittedTx)),
 		db.Expr("sent.id IS NOT NULL", db.Bool(&r.Submitted)),
-		db.Expr("EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE "+mayRefund+" LIMIT 1 OFFSET 0)", db.Bool(&r.MayBeRefunded)),
+		db.Expr("EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE "+mayRefund+" LIMIT 1 OFFSET 0) OR "+waitsUndecided, db.Bool(&r.MayBeRefunded)),
 	)
 }).Finished(func(r *recordRow) { r.Left, r.Exceeded = r.paid.Minus(r.back), r.paid.Less(r.back) })
 

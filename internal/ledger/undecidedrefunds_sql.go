@@ -45,9 +45,16 @@ func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.
 	return db.SendIn(ctx, tx, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
-// MayBeRefunded reports whether a transfer that deferRefunds stored may refund a payment.
-func MayBeRefunded(ctx context.Context, q db.Querier, p invoice.Transfer) (bool, error) {
-	found, err := q.WhichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
-		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")
+// waitsUndecided reports whether a transfer that deferRefunds stored may pay a row of refund_records, or refund its payment.
+const waitsUndecided = `EXISTS (SELECT 1 FROM undecided_refunds AS unknown WHERE ` + fitsPayment + `
+	AND unknown.to_address IN (payments.from_address, refund_records.recipient) LIMIT 1 OFFSET 0)`
+
+// MayBeRefunded reports whether a transfer that deferRefunds stored, to the payer or another recipient, may refund a payment.
+func MayBeRefunded(ctx context.Context, q db.Querier, p invoice.Transfer, others ...invoice.Address) (bool, error) {
+	var rows [][]any
+	for _, to := range append(others, p.From) {
+		rows = append(rows, []any{p.ChainKey, to.String(), p.To.String()})
+	}
+	found, err := q.WhichExist(ctx, []string{"chain", "receiver", "sender"}, rows, "undecided_refunds WHERE chain_key = chain AND to_address = receiver AND from_address = sender")
 	return len(found) > 0, err
 }

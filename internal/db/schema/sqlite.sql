@@ -1087,6 +1087,8 @@ CREATE TABLE undecided_refunds (
     UNIQUE (chain_key, tx_hash, ordinal)
 );
 CREATE INDEX undecided_refunds_by_place ON undecided_refunds (chain_key, block_number, log_index);
+-- To find those that may refund a payment.
+CREATE INDEX undecided_refunds_by_accounts ON undecided_refunds (from_address, to_address, chain_key);
 
 -- The list of refunds: prepared ones, and transfers that refund without preparation.
 CREATE TABLE refund_records (
