@@ -23,7 +23,10 @@ type UnrecognizedTransfer struct {
 // neither a refund nor the payment of an invoice, and no person has checked it. The ids of a transfer's refund
 // and payment differ in their prefix.
 const unrecognized = `unknown.checked = 0 AND NOT EXISTS (SELECT 1 FROM refunds AS known WHERE known.id = unknown.id AND known.status <> 'orphaned')
-	AND NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.id = '` + invoice.PrefixPayment + `' || substr(unknown.id, 5) AND known.invoice_id IS NOT NULL)`
+	AND ` + paysNoInvoice
+
+// paysNoInvoice is a condition for the id that a transfer named unknown has as a refund.
+const paysNoInvoice = `NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.id = '` + invoice.PrefixPayment + `' || substr(unknown.id, 5) AND known.invoice_id IS NOT NULL)`
 
 // mayRefund are conditions for a row of unrecognized_transfers named unknown that may have refunded a row of payments.
 const mayRefund = fitsPayment + " AND " + unrecognized

@@ -200,6 +200,7 @@ func (ch *Changes) freeRefund(p invoice.Payment) (freed string) {
 	}
 	ch.replaceRefund(was, ch.uncounted(was))
 	ch.markRefund(was.ID)
+	ch.endAwait(was.ID)
 	return was.PaymentID
 }
 

@@ -31,7 +31,7 @@ func (ch *Changes) storeOutgoing(e *entry) {
 	case ch.mayRefund(e) && !ch.namesLost(e):
 		ch.storeRefund(e)
 	}
-	ch.endAwait(e)
+	ch.endAwait(e.refundID)
 }
 
 // storeRefund stores a transfer as a refund, if it refunds a payment.

@@ -137,9 +137,9 @@ func addOthers(ctx context.Context, q db.Querier, records []invoice.RefundRecord
 	if err != nil {
 		return err
 	}
-	// Withdrawn transfers reserve no amount, and may be mined again. One that was attributed by hand has no submission.
-	dropped, err := q.WhichExist(ctx, []string{"paid"}, db.RowsOf(unsent), `refund_records AS r JOIN refund_submissions ON refund_submissions.refund_id = r.id
-		WHERE r.payment_id = paid AND r.tag IS NULL AND r.status = 'orphaned'`)
+	// Withdrawn transfers reserve no amount, and may be mined again, unless they pay an invoice.
+	dropped, err := q.WhichExist(ctx, []string{"paid"}, db.RowsOf(unsent), `refund_records AS unknown JOIN refund_submissions ON refund_submissions.refund_id = unknown.id
+		WHERE unknown.payment_id = paid AND unknown.tag IS NULL AND unknown.status = 'orphaned' AND `+paysNoInvoice)
 	for _, n := range dropped {
 		others = append(others, invoice.RefundRecord{PaymentID: unsent[n], Transfer: invoice.Refund{Status: invoice.Orphaned}})
 	}

@@ -123,25 +123,32 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestFreedRefundWarnsOfNothing attributes a refund between two settlement addresses to an invoice by hand. It left no
-// block, so another refund of the payment has no warning about it.
+// TestFreedRefundWarnsOfNothing attributes a refund between two settlement addresses to an invoice by hand, also one that a
+// reorg dropped and that was mined again. It left no block, so another refund of the payment has no warning about it, and
+// it reserves no amount.
 func TestFreedRefundWarnsOfNothing(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		other := invoice.Address{0: 0xab, 19: w.address[19], 18: w.address[18]}
-		theirs := w.create(func(d *invoice.Draft) { d.Merchant = other })
 		w.prove(w.address)
-		paid := tagged(w.pay(invoice.NewAmount(1_000)), invoice.Evidence{Calldata: w.create().CommitmentID})
-		paid.From = other
-		w.mine(w.head().Time.Unix()+1, paid)
-		w.final()
-		back := w.back(invoice.NewAmount(10))
-		back.To = other
-		w.mine(w.head().Time.Unix()+1, back)
-		w.final()
-		w.wantRefunded("before", w.payment(paid), 10)
-		w.must(w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: w.payment(back).ID, InvoiceID: theirs.ID, By: "ann"}))
-		w.wantRefunded("after", w.payment(paid), 0)
-		r := w.mustPrepare(w.payment(paid), 0)
-		expect.Equal(t, w.refund(r.ID).MayReturn, false, "a transfer of the payment may be mined again")
+		for _, again := range []bool{false, true} {
+			theirs := w.create(func(d *invoice.Draft) { d.Merchant = other })
+			paid := tagged(w.pay(invoice.NewAmount(1_000)), invoice.Evidence{Calldata: w.create().CommitmentID})
+			paid.From = other
+			w.mine(w.head().Time.Unix()+1, paid)
+			w.final()
+			back := w.back(invoice.NewAmount(10))
+			back.To = other
+			w.mine(w.head().Time.Unix()+1, back)
+			if again {
+				w.reorg(1)
+				w.mine(w.head().Time.Unix()+1, back)
+			}
+			w.final()
+			w.wantRefunded("before", w.payment(paid), 10)
+			w.must(w.AttributeManually(open(t), ledger.ManualAttribution{PaymentID: w.payment(back).ID, InvoiceID: theirs.ID, By: "ann"}))
+			w.wantRefunded("after", w.payment(paid), 0)
+			r := w.mustPrepare(w.payment(paid), 1_000)
+			expect.Equal(t, w.refund(r.ID).MayReturn, false, "a transfer of the payment may be mined again")
+		}
 	})
 }

@@ -224,8 +224,8 @@ func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice
 
 // endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and is no
 // refund: it will not come as one.
-func (ch *Changes) endAwait(e *entry) {
-	r, known := ch.refund(e.refundID)
+func (ch *Changes) endAwait(refundID string) {
+	r, known := ch.refund(refundID)
 	if !known || r.Status != invoice.Orphaned {
 		return
 	}
