@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -190,10 +191,8 @@ func lockPaymentItem(ctx context.Context, tx *db.Tx, id, merchantID string) (ite
 	if p, err = NewReader(tx).Payment(ctx, id); err != nil {
 		return item, "", err
 	}
-	if ok, err := sees(ctx, tx, merchantID, p); err != nil {
-		return item, "", err
-	} else if !ok {
-		return item, "", db.ErrNotFound
+	if ok, err := sees(ctx, tx, merchantID, p); err != nil || !ok {
+		return item, "", cmp.Or(err, db.ErrNotFound)
 	}
 	if of = merchantID; of == "" && p.Attributed() {
 		of = p.MerchantID

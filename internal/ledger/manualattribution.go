@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -70,10 +71,8 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (_
 		if found, err = NewReader(tx).Payment(ctx, m.PaymentID); err != nil {
 			return err
 		}
-		if sees, err := sees(ctx, tx, m.MerchantID, found); err != nil {
-			return err
-		} else if !sees {
-			return db.ErrNotFound
+		if sees, err := sees(ctx, tx, m.MerchantID, found); err != nil || !sees {
+			return cmp.Or(err, db.ErrNotFound)
 		}
 		if found.InvoiceID == m.InvoiceID {
 			return nil

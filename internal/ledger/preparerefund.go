@@ -74,10 +74,8 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 		if found, err = NewReader(tx).Payment(ctx, req.PaymentID); err != nil {
 			return err
 		}
-		if sees, err := sees(ctx, tx, req.MerchantID, found); err != nil {
-			return err
-		} else if !sees {
-			return db.ErrNotFound
+		if sees, err := sees(ctx, tx, req.MerchantID, found); err != nil || !sees {
+			return cmp.Or(err, db.ErrNotFound)
 		}
 		r, err = s.prepareOnce(ctx, tx, out, req, found)
 		return err
@@ -211,22 +209,16 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment, to invoi
 		return ErrPaymentPending
 	case invoice.Confirmed:
 	}
-	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil {
-		return err
-	} else if undecided {
-		return ErrUndecided
+	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil || undecided {
+		return cmp.Or(err, ErrUndecided)
 	}
 	paid := p.Transfer
 	paid.To = p.RefundedFrom()
-	if waits, err := MayBeRefunded(ctx, tx, paid, to); err != nil {
-		return err
-	} else if waits { // for older blocks
-		return ErrUndecided
+	if waits, err := MayBeRefunded(ctx, tx, paid, to); err != nil || waits { // for older blocks
+		return cmp.Or(err, ErrUndecided)
 	}
-	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil {
-		return err
-	} else if refund {
-		return ErrRefundExceeds // a refund is not refunded
+	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil || refund {
+		return cmp.Or(err, ErrRefundExceeds) // a refund is not refunded
 	}
 	return nil
 }

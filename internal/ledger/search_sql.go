@@ -254,13 +254,9 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 		if len(found) == limit {
 			break
 		}
-		seen := merchantID == "" || p.MerchantID == merchantID
-		if !seen && !p.Attributed() {
-			if seen, err = q.HasUnattributed(ctx, merchantID, p.SeenID); err != nil {
-				return nil, err
-			}
-		}
-		if seen {
+		if seen, err := sees(ctx, q, merchantID, p); err != nil {
+			return nil, err
+		} else if seen {
 			found = append(found, p)
 		}
 	}

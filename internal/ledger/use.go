@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -115,10 +116,8 @@ func (s *Service) wantFree(ctx context.Context, tx *db.Tx, out *outbox, item Inb
 		return nil
 	}
 	if item.Payment.ID != "" {
-		if undecided, err := isUndecided(ctx, tx, item.Payment.ID); err != nil {
-			return err
-		} else if undecided {
-			return ErrUndecided
+		if undecided, err := isUndecided(ctx, tx, item.Payment.ID); err != nil || undecided {
+			return cmp.Or(err, ErrUndecided)
 		}
 		if req.Kind == invoice.ItemQuarantined {
 			return nil
