@@ -21,8 +21,7 @@ const (
 	// and after many; each is twice the one before.
 	MinBackoff = time.Second
 	MaxBackoff = time.Minute
-	// FailuresResetAfter is how long after a backoff without another failure the
-	// count of failures is reset.
+	// FailuresResetAfter is how long after a backoff without another failure the count of failures is reset.
 	FailuresResetAfter = time.Minute
 	// MaxRetryAfter is the longest backoff that a node may ask for.
 	MaxRetryAfter = time.Hour
@@ -36,20 +35,18 @@ const (
 	QuarantinesResetAfter = 24 * time.Hour
 	// RecheckAfter is the time between two checks of a misconfigured node.
 	RecheckAfter = time.Minute
-	// MaxRegress and MaxRegressTime are how far a node's head may fall below an
-	// earlier one, in blocks and in block time. Both must be exceeded: the servers
-	// behind one URL are not all at the same block, and some networks have several
-	// blocks a second.
+	// MaxRegress and MaxRegressTime are how far a node's head may fall below an earlier one, in blocks and in block
+	// time. Both must be exceeded: the servers behind one URL are not all at the same block, and some networks have
+	// several blocks a second.
 	MaxRegress     = 64
 	MaxRegressTime = 30 * time.Second
-	// LagBlocks and LagTime are how far the head of a lagging node is behind
-	// another's, in blocks and in block time. Both must be reached.
+	// LagBlocks and LagTime are how far the head of a lagging node is behind the others', in blocks and in block time. Both
+	// must be reached.
 	LagBlocks = 3
 	LagTime   = 15 * time.Second
 	// HeadMaxAge is the age at which RefreshHeads asks for a node's head again.
 	HeadMaxAge = 15 * time.Second
-	// sendGrace is how long other nodes have to take a transaction once
-	// one has.
+	// sendGrace is how long other nodes have to take a transaction once one has.
 	sendGrace = time.Second
 )
 

@@ -25,7 +25,7 @@ type model struct {
 	backoffUntil, quarantinedUntil time.Time
 	number, time                   int64 // of the highest head since it was last quarantined
 	last, lastTime                 int64 // of its last head
-	lags                           bool
+	headed, lags                   bool
 	slowUntil                      time.Time
 	misconfigured                  bool
 	misconfiguredUntil             time.Time
@@ -169,12 +169,19 @@ func TestPoolStates(t *testing.T) {
 				if back || number >= m.number {
 					m.number, m.time = number, at
 				}
-				m.last, m.lastTime, m.lags = number, at, false
+				m.last, m.lastTime, m.headed = number, at, true
+				others, ahead := 0, 0
 				for _, other := range models {
-					if s := other.state(now); other != m && s != StateQuarantined && s != StateMisconfigured {
-						m.lags = m.lags || other.last-number >= 3 && other.lastTime-at >= 15
+					if s := other.state(now); other != m && other.headed && s != StateQuarantined && s != StateMisconfigured {
+						if s != StateBackoff {
+							others++
+						}
+						if other.last-number >= 3 && other.lastTime-at >= 15 {
+							ahead++
+						}
 					}
 				}
+				m.lags = ahead >= 2 || ahead == 1 && others < 2
 			},
 			"": func(t *rapid.T) { check(t, pool, models, now) },
 		})

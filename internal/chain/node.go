@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
@@ -41,8 +40,7 @@ func (p *Node) Ready(ctx context.Context) error {
 	return err
 }
 
-// ReportMisconfigured records a mismatch that Ready does not check for. mismatch
-// is an ErrMismatch.
+// ReportMisconfigured records a mismatch that Ready does not check for. mismatch is an ErrMismatch.
 func (p *Node) ReportMisconfigured(mismatch error) { p.setConfigured(mismatch) }
 
 // setConfigured records the outcome of a check: nil or an ErrMismatch.
@@ -61,11 +59,10 @@ func (p *Node) setConfigured(mismatch error) {
 	})
 }
 
-// ReportFailure records an error of a call, or of decoding its answer. A rate
-// limit starts the backoff that the node asked for; an unreachable node or an
-// invalid answer starts one that doubles with each failure in a row. A
-// contradiction quarantines the node. A rejected request, a missing block and the
-// end of the caller's context are not failures of the node.
+// ReportFailure records an error of a call, or of decoding its answer. A rate limit starts the backoff that the node
+// asked for; an unreachable node or an invalid answer starts one that doubles with each failure in a row. A
+// contradiction quarantines the node. A rejected request, a missing block and the end of the caller's context are not
+// failures of the node.
 func (p *Node) ReportFailure(err error) {
 	if errors.Is(err, ErrContradiction) {
 		p.Quarantine(err.Error())
@@ -124,7 +121,8 @@ func (p *Node) ReportSuccess() {
 	})
 }
 
-// ReportHead records the node's head. A head too far below an earlier one quarantines the node and is an error.
+// ReportHead records the node's head. A head too far below an earlier one quarantines the node and is an error. With three
+// usable nodes, two others must be ahead of a node that lags: one may invent its heads.
 func (p *Node) ReportHead(h Header) error {
 	var err error
 	p.update(func(r *healthRecord, now time.Time) {
@@ -138,11 +136,21 @@ func (p *Node) ReportHead(h Header) error {
 			r.head = h
 		}
 		r.last, r.headAt = h, now
-		r.lagging = slices.ContainsFunc(p.pool.nodes, func(other *Node) bool {
+		usable, ahead := 1, 0
+		for _, other := range p.pool.nodes {
 			o := &other.health // only its last answer counts: an earlier, higher one may have been wrong
-			return other != p && !now.Before(o.quarantinedUntil) && !now.Before(o.misconfiguredUntil) &&
-				o.last.Number >= h.Number+LagBlocks && !o.last.Time.Before(h.Time.Add(LagTime))
-		})
+			state, _, _ := o.state(now)
+			if other == p || rank(state) == rankExcluded || o.headAt.IsZero() {
+				continue
+			}
+			if rank(state) <= rankLagging {
+				usable++
+			}
+			if o.last.Number >= h.Number+LagBlocks && !o.last.Time.Before(h.Time.Add(LagTime)) {
+				ahead++
+			}
+		}
+		r.lagging = ahead >= min(2, max(1, usable-1))
 	})
 	return err
 }
