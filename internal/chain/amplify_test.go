@@ -2,6 +2,7 @@ package chain
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,15 +20,23 @@ import (
 // TestAmplification has a node answer many short values. The memory stays below ten times the text, and each call fails.
 func TestAmplification(t *testing.T) {
 	const text = 8 << 20
+	nested := strings.Repeat(`{"":            `, 1000) + "0" + strings.Repeat("}", 1000) + ","
 	call := func(c *Client) error { return c.call(t.Context(), new(any), "eth_call") }
 	for name, test := range map[string]struct {
 		before, value, after string
 		status               int
 		ask                  func(*Client) error
 	}{
-		"data of an error":         {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `[],`, `0]}}`, 200, call},
-		"data, text and bare ones": {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `"\",[",{},`, `0]}}`, 200, call},
-		"error page":               {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `[],`, `0]}}`, 500, call},
+		"data of an error":                {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `[],`, `0]}}`, 200, call},
+		"data, text and bare ones":        {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `"\",[",{},`, `0]}}`, 200, call},
+		"data in a member's name":         {`{"jsonrpc":"2.0","result":1,"Error":{"code":3,"message":"x","data":[`, `{"result":0     },`, `0]}}`, 200, call},
+		"nested data of just enough text": {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, strings.ReplaceAll(nested, " ", "      "), `0]}}`, 200, call},
+		"nested data of an error":         {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, nested, `0]}}`, 200, call},
+		"data of just enough text":        {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `{"":[0],"a":"` + strings.Repeat("x", 242) + `"},`, `0]}}`, 200, call},
+		"error page":                      {`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"x","data":[`, `[],`, `0]}}`, 500, call},
+		"nested data in a batch": {`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"error":{"data":[`, nested, `0]}}]`, 200, func(c *Client) error {
+			return c.BatchCallContext(t.Context(), []rpc.BatchElem{{Method: "eth_call", Result: new(any)}, {Method: "eth_call", Result: new(any)}})
+		}},
 		"batch": {`[`, `{},`, `{}]`, 200, func(c *Client) error {
 			return c.BatchCallContext(t.Context(), []rpc.BatchElem{{Method: "eth_call", Result: new(any)}, {Method: "eth_call", Result: new(any)}})
 		}},
@@ -61,6 +70,37 @@ func TestAmplification(t *testing.T) {
 		expect.Equal(t, c.reading.Load(), 0, "%s: bytes are being read:", name)
 		c.Close()
 		node.Close()
+	}
+}
+
+// TestNormalAnswers has answers with many short values or objects, which are all read.
+func TestNormalAnswers(t *testing.T) {
+	word := `"0x` + strings.Repeat("0", 64) + `"`
+	address := `"0x` + strings.Repeat("0", 40) + `"`
+	list := func(n int, value string) string { return "[" + strings.Repeat(value+",", n-1) + value + "]" }
+	log := `{"address":` + address + `,"topics":[` + word + `],"data":"0x","blockNumber":"0x1","transactionHash":` + word +
+		`,"transactionIndex":"0x0","blockHash":` + word + `,"logIndex":"0x0","removed":false}`
+	transaction := `{"type":"0x2","chainId":"0x1","nonce":"0x0","gas":"0x0","gasPrice":"0x0","maxFeePerGas":"0x0","maxPriorityFeePerGas":"0x0",` +
+		`"to":` + address + `,"value":"0x0","accessList":%s,"input":"0x","r":"0x0","s":"0x0","yParity":"0x0","v":"0x0","hash":` + word +
+		`,"blockHash":` + word + `,"blockNumber":"0x1","transactionIndex":"0x0","from":` + address + `}`
+	entry := `{"address":` + address + `,"storageKeys":[]}`
+	for name, answer := range map[string]string{
+		"transactions":  list(1000, fmt.Sprintf(transaction, "[]")),
+		"access lists":  list(2, fmt.Sprintf(transaction, list(15_000, entry))),
+		"hashes":        list(1000, word),
+		"logs":          list(30_000, log),
+		"receipts":      list(1000, `{"logs":`+list(30, log)+`}`),
+		"withdrawals":   list(1600, `{"index":"0x0","validatorIndex":"0x0","address":`+address+`,"amount":"0x1"}`),
+		"batch":         list(100, `{"jsonrpc":"2.0","id":1,"result":null}`),
+		"rate limits":   list(100, `{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"data":{"rate":{"allowed_rps":1,"backoff_seconds":30,"current_rps":1},"see":"x"},"message":"x"}}`),
+		"fee histories": list(100, `{"jsonrpc":"2.0","id":1,"result":{"gasUsedRatio":`+list(10, "0.5")+`,"reward":`+list(10, `["0x0"]`)+`}}`),
+	} {
+		if !strings.Contains(answer, "jsonrpc") {
+			answer = `{"jsonrpc":"2.0","id":1,"result":` + answer + "}"
+		}
+		if _, err := io.ReadAll(&boundedBody{ReadCloser: io.NopCloser(strings.NewReader(answer)), left: MaxResponse}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

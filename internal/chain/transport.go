@@ -20,8 +20,7 @@ import (
 // maxErrorBody is how much is read of an error that is returned instead of a batch's answers, in bytes.
 const maxErrorBody = 64 << 10
 
-// exchange passes data between a call and its HTTP transport, through the
-// request's context.
+// exchange passes data between a call and its HTTP transport, through the request's context.
 type exchange struct {
 	batch      bool          // the request is a batch
 	forLogs    bool          // the request only asks for logs
@@ -35,8 +34,9 @@ type exchange struct {
 type exchangeKey struct{}
 
 // transport is the HTTP transport of a client. It bounds each answer, and all answers that are read at a time, so that no
-// node can exhaust the memory; see boundedBody. It records Retry-After, and keeps an error that is returned instead of a batch's answers readable. It decodes
-// logs itself, because go-ethereum's client reads each answer three times. A redirect is an ErrRedirected.
+// node can exhaust the memory; see boundedBody. It records Retry-After, and keeps an error that is returned instead of a
+// batch's answers readable. It decodes logs itself, because go-ethereum's client reads each answer three times. A redirect
+// is an ErrRedirected.
 type transport struct {
 	http.RoundTripper
 	max int64
@@ -178,6 +178,9 @@ const (
 	// minValueBytes is how long a JSON value in an answer must be on average. Values of two bytes, such as {}, take 50
 	// times as much memory as text. Headers, receipts and logs have 25 bytes and more a value.
 	minValueBytes = 16
+	// errorWeight is how many such lengths a value outside of a result must have. go-ethereum's client reads the data of an
+	// error as maps, each of which takes 340 bytes.
+	errorWeight = 4
 	// maxShortValues is how many shorter values an answer may have, such as a batch of nulls.
 	maxShortValues = 4096
 	// maxAnswers is how many answers of full length may be read from a node at a time, except for requests, which share
@@ -186,7 +189,7 @@ const (
 )
 
 var (
-	// errTooManyValues is the error of an answer with shorter values than minValueBytes. It is a failure of the node.
+	// errTooManyValues is the error of an answer with shorter values than allowed. It is a failure of the node.
 	errTooManyValues = errors.New("the node's answer has too many values for its length")
 	// errTooManyAnswers is the error of an answer beyond maxAnswers. It is no failure of the node, and does not mean that
 	// this answer is too long.
@@ -196,10 +199,12 @@ var (
 // boundedBody fails an answer beyond one of the limits, so that a truncated answer is not mistaken for a complete one.
 type boundedBody struct {
 	io.ReadCloser
-	left, read, values int64
-	inText, escaped    bool
-	x                  *exchange // nil outside of Client.do
-	err                error     // that ended it
+	left, read, values        int64
+	inText, escaped, inResult bool
+	depth, outer              int       // of open brackets; of those around an answer: 1 in a batch
+	name                      []byte    // of the last member of an answer, cut
+	x                         *exchange // nil outside of Client.do
+	err                       error     // that ended it
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -232,12 +237,36 @@ func (b *boundedBody) count(part []byte) {
 		switch {
 		case b.escaped:
 			b.escaped = false
-		case c == '\\':
-			b.escaped = b.inText
 		case c == '"':
 			b.inText = !b.inText
-		case !b.inText && (c == ',' || c == '[' || c == '{'):
-			b.values++
+		case !b.inText:
+			b.punctuate(c)
+		default:
+			if b.escaped = c == '\\'; b.depth == b.outer+1 && len(b.name) <= len("result") {
+				b.name = append(b.name, c)
+			}
+		}
+	}
+}
+
+// punctuate counts a value that follows c, which is outside of texts.
+func (b *boundedBody) punctuate(c byte) {
+	switch c {
+	case ':':
+		if b.depth == b.outer+1 {
+			b.inResult = string(b.name) == "result"
+		}
+	case ']', '}':
+		b.depth--
+	case ',', '[', '{':
+		if b.values++; b.depth > b.outer && !b.inResult {
+			b.values += errorWeight - 1
+		}
+		if b.depth == 0 && c == '[' {
+			b.outer = 1
+		}
+		if b.name = b.name[:0]; c != ',' {
+			b.depth++
 		}
 	}
 }
