@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -101,6 +102,37 @@ func TestNormalAnswers(t *testing.T) {
 		if _, err := io.ReadAll(&boundedBody{ReadCloser: io.NopCloser(strings.NewReader(answer)), left: MaxResponse}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestFailoverOfTooManyAnswers has two nodes. So many answers of the first are being read that the second is called.
+func TestFailoverOfTooManyAnswers(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x5"}`)
+	}))
+	t.Cleanup(node.Close)
+	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	for range 2 {
+		c, err := NewClient(ClientConfig{URL: node.URL})
+		expect.OK(t, err)
+		t.Cleanup(c.Close)
+		conf.Clients = append(conf.Clients, c)
+	}
+	pool := NewPool(conf)
+	for _, node := range pool.Nodes() {
+		node.setConfigured(nil)
+	}
+	full := conf.Clients[0]
+	full.reading.Store(maxAnswers * full.conf.MaxAnswer)
+	full.readingForRequests.Store(full.conf.MaxAnswer)
+	var id string
+	expect.OK(t, pool.Writer().CallContext(t.Context(), &id, "eth_call"))
+	expect.OK(t, pool.Requests().CallContext(OnBehalfOf(ForRoute(t.Context(), "POST /x402/verify"), "acme"), &id, "eth_call"))
+	if err := full.call(t.Context(), &id, "eth_call"); !errors.Is(err, errTooManyAnswers) {
+		t.Errorf("the first node: %v, want %v", err, errTooManyAnswers)
+	}
+	for _, h := range pool.Health() {
+		expect.Equal(t, h.FailingSince.IsZero(), true, "%s works:", h.Node)
 	}
 }
 

@@ -43,8 +43,7 @@ func (w Writer) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) err
 // Caller makes calls of the transaction manager to one node, without failover.
 type Caller struct{ node *Node }
 
-// Callers returns a caller of each usable node, best first, to compare their
-// answers.
+// Callers returns a caller of each usable node, best first, to compare their answers.
 func (w Writer) Callers() []Caller {
 	usable := w.pool.Usable()
 	nodes := make([]Caller, len(usable))
@@ -86,7 +85,7 @@ func (p *Pool) try(ctx context.Context, call func(context.Context, *Node) error)
 // shouldFailOver reports whether another node may succeed after this error.
 func shouldFailOver(err error) bool {
 	_, limited := IsRateLimit(err)
-	return limited || isNodeFailure(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported)
+	return limited || isNodeFailure(err) || errors.Is(err, ErrMismatch) || errors.Is(err, ErrUnsupported) || errors.Is(err, errTooManyAnswers)
 }
 
 // call makes a call within limit and reports its outcome.
