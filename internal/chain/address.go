@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Checksum writes an address in the mixed-case form of ERC-55, the form in
-// which addresses leave the service.
+// Checksum writes an address in the mixed-case form of ERC-55, the form in which addresses leave the service.
 func Checksum(a invoice.Address) string { return common.Address(a).Hex() }
 
 // ParseAddress parses 0x and 40 hex digits. If all letters are lower-case or all are upper-case there is no checksum;

@@ -6,9 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Apply returns the new record once the configuration is in force. indexed has the newest block read
-// of each chain that was read. missed has the first block to read again of chains with a token that
-// returns.
+// Apply returns the new record once the configuration is in force. indexed has the newest block read of each chain that
+// was read. missed has the first block to read again of chains with a token that returns.
 func Apply(was RememberedChains, now ConfiguredChains, indexed map[string]uint64) (after RememberedChains, missed map[string]uint64) {
 	missed = make(map[string]uint64)
 	for _, known := range was.Chains {
@@ -30,8 +29,7 @@ func Apply(was RememberedChains, now ConfiguredChains, indexed map[string]uint64
 	return after, missed
 }
 
-// applyTo changes the record of a chain. It returns the first block to read again, if a retired token
-// returns.
+// applyTo changes the record of a chain. It returns the first block to read again, if a retired token returns.
 func applyTo(c *KnownChain, now Chain, indexed uint64, read bool) (from uint64, missed bool) {
 	recorded := c.ID != 0 // otherwise its tokens may have been read all the time
 	c.ID, c.Configured = now.ID, true

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ErrMismatch means that the node's answers contradict the chain's
-// configuration. Retrying does not help.
+// ErrMismatch means that the node's answers contradict the chain's configuration. Retrying does not help.
 var ErrMismatch = errors.New("the configuration does not match the node")
 
 // decimalsCall is the calldata of ERC-20's decimals().

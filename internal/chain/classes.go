@@ -61,8 +61,7 @@ type (
 	ownerKey struct{}
 )
 
-// ForRoute returns the context of a request that may call nodes. Its route is in the server's table
-// of routes that do.
+// ForRoute returns the context of a request that may call nodes. Its route is in the server's table of routes that do.
 func ForRoute(ctx context.Context, route string) context.Context {
 	return context.WithValue(ctx, routeKey{}, route)
 }

@@ -42,8 +42,7 @@ var (
 	// ErrTimeout: the node took longer than the client's Timeout. If the caller's context ended first, the context's
 	// error is returned.
 	ErrTimeout = errors.New("the node did not answer in time")
-	// ErrContradiction: the node's answer contradicts the request or another of
-	// its answers.
+	// ErrContradiction: the node's answer contradicts the request or another of its answers.
 	ErrContradiction = errors.New("the node contradicts itself")
 	// ErrRedirected: the node answered with a redirect. It is not followed,
 	// because it would send the URL's access key to an unknown host.
@@ -81,8 +80,7 @@ type ClientConfig struct {
 	NodeSettings
 }
 
-// NewClient returns a client that is not connected yet. It fails if the URL has
-// another scheme or no host.
+// NewClient returns a client that is not connected yet. It fails if the URL has another scheme or no host.
 func NewClient(conf ClientConfig) (*Client, error) {
 	u, err := url.Parse(conf.URL)
 	if err != nil {
@@ -115,8 +113,7 @@ func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 }
 
-// call makes one call and decodes its answer into result. A JSON null sets a
-// pointer that result points to to nil.
+// call makes one call and decodes its answer into result. A JSON null sets a pointer that result points to to nil.
 func (c *Client) call(ctx context.Context, result any, method string, args ...any) error {
 	elems := []*rpc.BatchElem{{Method: method, Args: args, Result: result}}
 	_, _, err := c.request(ctx, elems, nil)

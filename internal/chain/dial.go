@@ -11,9 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// pingAfter is how long an HTTP/2 connection may be silent before it is pinged,
-// and how long a ping or a write may take. Without it, calls over a dead connection
-// time out until the operating system notices.
+// pingAfter is how long an HTTP/2 connection may be silent before it is pinged, and how long a ping or a write may
+// take. Without it, calls over a dead connection time out until the operating system notices.
 const pingAfter = 3 * time.Second
 
 // maxHeader is the size of the largest accepted header of an answer, in bytes.
@@ -34,8 +33,7 @@ func newHTTPTransport(host string, dial DialFunc) *http.Transport {
 	return t
 }
 
-// isLocal reports whether a host is this machine or on a private network, where
-// compression takes longer than it saves.
+// isLocal reports whether a host is this machine or on a private network, where compression takes longer than it saves.
 func isLocal(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate())

@@ -17,6 +17,5 @@
 //
 // # Untrusted peers
 //
-// The package bounds HTTP exchanges with untrusted peers: RPC nodes and webhook
-// endpoints.
+// The package bounds HTTP exchanges with untrusted peers: RPC nodes and webhook endpoints.
 package chain

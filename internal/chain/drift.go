@@ -22,8 +22,7 @@ const (
 type ConfigChange struct {
 	Kind DifferenceKind `json:"kind"`
 	Text string         `json:"text"` // for a person: what changed, and the consequences
-	// Command is the command that makes a dangerous change on purpose, or finishes the change; may be
-	// empty.
+	// Command is the command that makes a dangerous change on purpose, or finishes the change; may be empty.
 	Command string `json:"command,omitempty"`
 }
 
@@ -176,8 +175,7 @@ func (c KnownChain) compare(now Chain) []ConfigChange {
 	return append(all, c.compareContracts(now)...)
 }
 
-// compareToken returns how the configuration of a token differs from the token that the database
-// records.
+// compareToken returns how the configuration of a token differs from the token that the database records.
 func (c KnownChain) compareToken(t Token) []ConfigChange {
 	at := Checksum(t.Address)
 	known, ok := c.TokenAt(t.Address)
@@ -223,8 +221,7 @@ func (c KnownChain) compareContracts(now Chain) (all []ConfigChange) {
 	return all
 }
 
-// CompareGenesis returns the change of a chain with nodes that have another oldest block than the
-// recorded one, or nil.
+// CompareGenesis returns the change of a chain with nodes that have another oldest block than the recorded one, or nil.
 func (c KnownChain) CompareGenesis(found invoice.Header) *ConfigChange {
 	if c.Genesis == nil || c.Genesis.Number != found.Number || c.Genesis.Hash == found.Hash {
 		return nil

@@ -7,8 +7,7 @@ import (
 
 type onRequestDoneKey struct{}
 
-// OnRequestDone returns a context in which done is called after every request to a
-// node, whatever its outcome.
+// OnRequestDone returns a context in which done is called after every request to a node, whatever its outcome.
 func OnRequestDone(ctx context.Context, done func()) context.Context {
 	return context.WithValue(ctx, onRequestDoneKey{}, done)
 }

@@ -8,20 +8,17 @@ import (
 	"net/http"
 )
 
-// ErrSwitched is the error of a request that was answered 101 Switching Protocols. No
-// request of the service asks for an upgrade, and neither the request's context nor
-// the client's timeout closes the body of such a response.
+// ErrSwitched is the error of a request that was answered 101 Switching Protocols. No request of the service asks for
+// an upgrade, and neither the request's context nor the client's timeout closes the body of such a response.
 var ErrSwitched = errors.New("answered 101 Switching Protocols, which was not asked for")
 
-// Transport is an http.RoundTripper with exchanges that end with the request's context, whatever the
-// peer does. It rejects 101 Switching Protocols, and closes a response body when the context ends,
-// even during a read.
+// Transport is an http.RoundTripper with exchanges that end with the request's context, whatever the peer does. It
+// rejects 101 Switching Protocols, and closes a response body when the context ends, even during a read.
 type Transport struct {
 	Base http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. It returns ErrSwitched for a response with
-// status 101.
+// RoundTrip implements http.RoundTripper. It returns ErrSwitched for a response with status 101.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.Base.RoundTrip(r)
 	if err != nil {
@@ -55,8 +52,7 @@ type body struct {
 	stop func() bool
 }
 
-// Read returns the context's error once the context has ended, except at the
-// end of the body.
+// Read returns the context's error once the context has ended, except at the end of the body.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {

@@ -15,8 +15,7 @@ const (
 	// paceParts is the least number of requests over which a second's calls are spread, so that no second has many
 	// more, whenever the node's second begins.
 	paceParts = 4
-	// pauseAfterRefusal is how long a node is not called after it refused calls at
-	// their pace.
+	// pauseAfterRefusal is how long a node is not called after it refused calls at their pace.
 	pauseAfterRefusal = time.Second
 	// paceHeldFor is how long after a refusal the pace is doubled, until it is above maxPace and no longer limited.
 	paceHeldFor = time.Minute

@@ -44,8 +44,7 @@ type Pool struct {
 	mu sync.Mutex // guards the nodes' health and their requestPause
 }
 
-// NewPool returns a pool that owns the clients of conf. It panics without a client or
-// a clock.
+// NewPool returns a pool that owns the clients of conf. It panics without a client or a clock.
 func NewPool(conf PoolConfig) *Pool {
 	if len(conf.Clients) == 0 || conf.Now == nil {
 		panic("chain: PoolConfig.Clients and PoolConfig.Now are required")

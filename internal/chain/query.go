@@ -172,8 +172,7 @@ func (r *Receipt) Cost() *big.Int {
 // Succeeded reports whether the transaction was not reverted.
 func (r *Receipt) Succeeded() bool { return uint64(r.Status) == types.ReceiptStatusSuccessful }
 
-// LogFilter selects logs as eth_getLogs does: from any of Addresses, with any
-// of Topics as their first topic.
+// LogFilter selects logs as eth_getLogs does: from any of Addresses, with any of Topics as their first topic.
 type LogFilter struct {
 	Addresses []common.Address
 	Topics    []common.Hash

@@ -196,8 +196,7 @@ func take[K comparable](b *limits.Buckets[K], key K, calls int) error {
 	return nil
 }
 
-// refused reports a refusal, and returns its error for the caller: limits.ErrBusy if the owner's budget is not used
-// up.
+// refused reports a refusal, and returns its error for the caller: limits.ErrBusy if the owner's budget is not used up.
 func (r *Requests) refused(err error) error {
 	limit := limitAllNodeCalls
 	if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) {

@@ -87,8 +87,7 @@ func (s *search) run(ctx context.Context) (Report, error) {
 	}
 }
 
-// result returns the answer to the search, if it is known. late is set when the named chain has used
-// up its time.
+// result returns the answer to the search, if it is known. late is set when the named chain has used up its time.
 func (s *search) result(late bool) (answer, bool) {
 	switch {
 	case s.own != nil && s.own.has():
@@ -130,9 +129,8 @@ func (s *search) askOthers(ctx context.Context) {
 	}
 }
 
-// IsReplaced reports whether the chain has another transaction of the sender with the nonce or a later
-// one in a block, so that an unknown one with the nonce can no longer be mined. The error is
-// ErrUnavailable.
+// IsReplaced reports whether the chain has another transaction of the sender with the nonce or a later one in a block,
+// so that an unknown one with the nonce can no longer be mined. The error is ErrUnavailable.
 func (i *Inspector) IsReplaced(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) (bool, error) {
 	n := i.indexOf(chainKey)
 	if n < 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// signatureLen is the length of a signature of secp256k1 with its recovery id,
-// in bytes.
+// signatureLen is the length of a signature of secp256k1 with its recovery id, in bytes.
 const signatureLen = 65
 
 // ErrSignature is returned for a signature that no account can have made.

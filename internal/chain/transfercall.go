@@ -7,8 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TaggedTransfer returns the calldata of an ERC-20 transfer, followed by a tag, which
-// the token ignores.
+// TaggedTransfer returns the calldata of an ERC-20 transfer, followed by a tag, which the token ignores.
 func TaggedTransfer(to invoice.Address, amount invoice.Amount, tag invoice.Hash) string {
 	data := []byte{0xa9, 0x05, 0x9c, 0xbb} // transfer(address,uint256)
 	data = append(data, make([]byte, 12)...)

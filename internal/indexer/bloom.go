@@ -53,21 +53,18 @@ func (ix *Indexer) blooms(n node) Blooms {
 	return BloomsUnknown
 }
 
-// canSkipByBloom reports whether a block may be skipped when its bloom filter
-// excludes the logs.
+// canSkipByBloom reports whether a block may be skipped when its bloom filter excludes the logs.
 func (ix *Indexer) canSkipByBloom(n node) bool {
 	return ix.cfg.Chain.FullBloom && ix.blooms(n) == BloomsTrue
 }
 
-// isEmptySuspect reports whether an empty list of logs must be verified because the
-// block's bloom filter may match.
+// isEmptySuspect reports whether an empty list of logs must be verified because the block's bloom filter may match.
 func (ix *Indexer) isEmptySuspect(n node, h chain.Header, filter chain.LogFilter) bool {
 	return (ix.cfg.Chain.FullBloom || ix.blooms(n) != BloomsNone) && filter.MayMatch(h.Bloom)
 }
 
-// learnBlooms sets the state of the node's bloom filters from the first logs that it
-// returns. On a chain with FullBloom, a log that is not in its filter is a
-// contradiction.
+// learnBlooms sets the state of the node's bloom filters from the first logs that it returns. On a chain with
+// FullBloom, a log that is not in its filter is a contradiction.
 func (ix *Indexer) learnBlooms(n node, h chain.Header, logs []types.Log) error {
 	if len(logs) == 0 || ix.blooms(n) != BloomsUnknown {
 		return nil

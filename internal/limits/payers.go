@@ -5,8 +5,7 @@ import (
 	"net/netip"
 )
 
-// SiteWeight is how many times the share of one client network the networks of an IPv6 site may hold
-// together.
+// SiteWeight is how many times the share of one client network the networks of an IPv6 site may hold together.
 const SiteWeight = 2
 
 // Party is an account for a payer's requests: a merchant, an object such as an invoice, or a client
@@ -16,8 +15,7 @@ type Party struct {
 	Network          netip.Prefix
 }
 
-// PartyOf returns the party of a merchant. "-" is not a merchant's name: it is the party of the operator's
-// invoices.
+// PartyOf returns the party of a merchant. "-" is not a merchant's name: it is the party of the operator's invoices.
 func PartyOf(merchantID string) Party {
 	if merchantID == "" {
 		merchantID = "-"
@@ -25,9 +23,8 @@ func PartyOf(merchantID string) Party {
 	return Party{Merchant: merchantID}
 }
 
-// Networks returns the claims of the networks of the context's client: its address or, over
-// IPv6, its network and the site of that network. An address that many clients may share has no
-// claim.
+// Networks returns the claims of the networks of the context's client: its address or, over IPv6, its network and the
+// site of that network. An address that many clients may share has no claim.
 func Networks(ctx context.Context) []Claim[Party] {
 	if IsSharedIn(ctx) {
 		return nil
@@ -40,8 +37,7 @@ func Networks(ctx context.Context) []Claim[Party] {
 	return claims
 }
 
-// AtMerchant returns the claims of a merchant, and of client networks at it, which divide the
-// merchant's share.
+// AtMerchant returns the claims of a merchant, and of client networks at it, which divide the merchant's share.
 func AtMerchant(merchantID string, networks []Claim[Party]) []Claim[Party] {
 	merchant := PartyOf(merchantID)
 	claims := []Claim[Party]{{Client: merchant, Weight: 1}}
