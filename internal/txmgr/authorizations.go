@@ -254,9 +254,10 @@ func (k *authorizationWork) skip(id string) {
 }
 
 // postpone makes an authorization wait after a node failed its simulation, longer each time if the failure may be the
-// authorization's: an answer or a timeout.
+// authorization's: an answer, a disagreement or a timeout.
 func (k *authorizationWork) postpone(id string, err error) {
-	if isAnswer(err) || chain.IsClientError(err) || errors.Is(err, chain.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+	if isAnswer(err) || chain.IsClientError(err) ||
+		errors.Is(err, errDivided) || errors.Is(err, chain.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
 		k.skip(id)
 		return
 	}
@@ -307,7 +308,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a ledger.Authorization
 	gas, refused, err := k.w.gasOf(ctx, to, data, most, true) // a refusal is final
 	found.limit = min(gas, contracts.RelayLimit(call, most))
 	switch {
-	case !refused:
+	case !refused || errors.Is(err, errDivided):
 		return found, err
 	case deploys && !relayed:
 		found.refusal = invoice.RefusedNotDeployed

@@ -644,25 +644,46 @@ func (r denying) CallContext(ctx context.Context, result any, method string, arg
 	return err
 }
 
-// TestOneNodeRefusesNothing has a node refuse each authorization. It is sent by the word of another node, and refused if
-// more nodes refuse it.
-func TestOneNodeRefusesNothing(t *testing.T) {
-	for name, gas := range map[string]string{"reverts": "", "gas": `"0xfffffffff"`} {
-		for _, test := range []struct{ dishonest, honest int }{{1, 0}, {1, 1}, {1, 2}, {2, 1}} {
+// granting is a node that refuses no call.
+type granting struct{ Client }
+
+func (g granting) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	if answer, ok := result.(*chain.Quantity); ok && method == "eth_estimateGas" {
+		return answer.UnmarshalJSON([]byte(`"0x10000"`))
+	}
+	return g.Client.CallContext(ctx, result, method, args...)
+}
+
+// TestNodesVoteAboutAnAuthorization has nodes that are honest (h) and nodes that are not: they refuse each authorization
+// (l) or grant it (g). Without a majority it is sent only if the first node grants it, and otherwise neither sent nor
+// refused.
+func TestNodesVoteAboutAnAuthorization(t *testing.T) {
+	states := map[string]string{
+		"rich l": "refused", "rich lh": "open", "rich lhh": "sent", "rich llh": "refused",
+		"rich hl": "sent", "rich hlh": "sent", "rich hlhh": "sent",
+		"poor h": "refused", "poor hg": "open", "poor hhg": "refused",
+	}
+	for name, want := range states {
+		for kind, gas := range map[string]string{"reverts": "", "gas": `"0xfffffffff"`} {
 			w := onSQLite(t)
+			payer, letters, _ := strings.Cut(name, " ")
 			var nodes []Client
-			for range test.dishonest {
-				nodes = append(nodes, denying{w.net, gas})
-			}
-			for range test.honest {
-				nodes = append(nodes, w.net)
+			for _, letter := range letters {
+				nodes = append(nodes, map[rune]Client{'h': w.net, 'l': denying{w.net, gas}, 'g': granting{w.net}}[letter])
 			}
 			writer := w.writer(w.gasless, func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
-			a := w.acceptOf(w.payer(7))
-			w.tick(writer)
-			if sent := w.stored(a).TxID != ""; sent != (test.honest >= test.dishonest) {
-				t.Errorf("%s: %d nodes refuse it and %d do not: it is %+v", name, test.dishonest, test.honest, w.stored(a))
+			a := w.acceptOf(w.payer(map[string]int64{"rich": 7, "poor": 6}[payer]))
+			if err := writer.tick(w.ctx); (want == "open") != errors.Is(err, errDivided) {
+				t.Errorf("%s, %s: %v", name, kind, err)
 			}
+			now, got := w.stored(a), "open"
+			switch {
+			case now.TxID != "":
+				got = "sent"
+			case now.Status == ledger.AuthorizationRefused:
+				got = "refused"
+			}
+			expect.Equal(t, got, want, "%s, %s: it is", name, kind)
 		}
 	}
 }

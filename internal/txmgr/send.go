@@ -273,27 +273,38 @@ func (w *Writer) gasWithin(ctx context.Context, nodes []node, to common.Address,
 	return min(gas+gas*gasMargin/100, most), nil
 }
 
+// errDivided is the error of a call that the first node refuses, and as many nodes do not refuse as do.
+var errDivided = errors.New("the nodes disagree whether the call can be carried out")
+
 // gasOf returns the gas limit of a call, and whether err is that the call cannot be carried out. If the word of one node
-// must not decide that, the call is carried out unless more nodes refuse it than do not.
+// must not decide that, the nodes vote, each by its own estimate. If they are divided, the first node can only grant the
+// call.
 func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most uint64, poll bool) (gas uint64, refused bool, err error) {
 	gas, err = w.gasWithin(ctx, w.estimators(), to, data, most)
 	if err == nil || !w.node.refuses(ctx, w.sender, to, data, err) {
 		return gas, false, err
 	}
 	nodes := w.nodes()
-	refusals := 1
-	for i := 1; poll && i < len(nodes); i++ {
-		switch own, otherErr := w.gasWithin(ctx, nodes[i:i+1], to, data, most); {
-		case otherErr == nil:
-			refusals, gas = refusals-1, max(gas, own)
-		case nodes[i].refuses(ctx, w.sender, to, data, otherErr):
+	if !poll || len(nodes) < 2 {
+		return 0, true, err
+	}
+	nodes[0] = w.node
+	refusals, granted := 0, false
+	for i, n := range nodes {
+		switch own, ownErr := w.gasWithin(ctx, nodes[i:i+1], to, data, most); {
+		case ownErr == nil:
+			refusals, gas, granted = refusals-1, max(gas, own), granted || i == 0
+		case n.refuses(ctx, w.sender, to, data, ownErr):
 			refusals++
 		}
 	}
-	if refusals <= 0 {
-		return gas, false, nil
+	switch {
+	case refusals > 0:
+		return 0, true, err
+	case refusals == 0 && !granted:
+		return 0, true, errDivided
 	}
-	return 0, true, err
+	return gas, false, nil
 }
 
 // Errors that block every transaction of one kind of work. Each ends through an event outside of the writer, which then

@@ -76,7 +76,7 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 		return ledger.AuthorizationCheck{}, err
 	}
 	if err := judge(a, call, found); err != nil {
-		if found = outvote(ctx, nodes, a, call); found.Time.IsZero() {
+		if found, err = outvote(ctx, nodes, a, call, err); err != nil {
 			return ledger.AuthorizationCheck{}, err
 		}
 	}
@@ -89,12 +89,12 @@ func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token
 	return ledger.AuthorizationCheck{Time: found.Time, Gas: found.Gas}, nil
 }
 
-// outvote returns a finding by which an authorization would be carried out, after one node refused it. It is zero if
-// more nodes refuse it than do not.
-func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authorization, call contracts.RelayedAuthorization) (carriedOut contracts.AuthorizationFinding) {
+// outvote returns a finding by which an authorization would be carried out, after one node refused it. The error is the
+// refusal if more nodes refuse it than do not, and ErrUnavailable if as many do.
+func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authorization, call contracts.RelayedAuthorization, refusal error) (carriedOut contracts.AuthorizationFinding, err error) {
 	var mu sync.Mutex
 	refusals := 0
-	_, _ = nodes.Each(ctx, 1, func(ctx context.Context, node chain.BatchCaller) error { // if no node answers, it stays refused
+	_, err = nodes.Each(ctx, 1, func(ctx context.Context, node chain.BatchCaller) error {
 		found, err := simulate(ctx, node, call)
 		if err != nil {
 			return err
@@ -108,10 +108,13 @@ func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authori
 		refusals, carriedOut = refusals-1, found
 		return nil
 	})
-	if refusals > 0 {
-		return contracts.AuthorizationFinding{}
+	switch {
+	case err != nil || refusals > 0: // if no node answers, it stays refused
+		return contracts.AuthorizationFinding{}, refusal
+	case refusals == 0:
+		return contracts.AuthorizationFinding{}, fmt.Errorf("%w: they disagree about an authorization", ErrUnavailable)
 	}
-	return carriedOut
+	return carriedOut, nil
 }
 
 // simulate runs contracts.AuthorizationCheck at the newest block.
