@@ -2,11 +2,11 @@ package x402
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"sync"
 	"time"
 
@@ -112,7 +112,7 @@ func outvote(ctx context.Context, nodes chain.TransactionNode, a invoice.Authori
 	case err != nil || refusals > 0: // if no node answers, it stays refused
 		return contracts.AuthorizationFinding{}, refusal
 	case refusals == 0:
-		return contracts.AuthorizationFinding{}, fmt.Errorf("%w: they disagree about an authorization", ErrUnavailable)
+		return contracts.AuthorizationFinding{}, fmt.Errorf("%w: check an authorization: %w", ErrUnavailable, errDisagree)
 	}
 	return carriedOut, nil
 }
@@ -164,9 +164,9 @@ func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found c
 	return nil
 }
 
-// Domain returns the EIP-712 domain under which authorizations of a token are signed, by more than half of the nodes. It
-// is read from the token's contract, and compared with the contract's DOMAIN_SEPARATOR. The error is an
-// *invoice.RefusalError if they differ.
+// Domain returns the EIP-712 domain under which authorizations of a token are signed, by more than half of the nodes that
+// answer. It is read from the token's contract, and compared with the contract's DOMAIN_SEPARATOR. The error is an
+// *invoice.RefusalError if they differ. Without a majority, the domain is the one that was read before.
 func (c *Checker) Domain(ctx context.Context, chainKey string, address invoice.Address) (Domain, error) {
 	key := token{chainKey, address}
 	c.mu.Lock()
@@ -179,37 +179,48 @@ func (c *Checker) Domain(ctx context.Context, chainKey string, address invoice.A
 	if nodes == nil {
 		return Domain{}, invoice.Refuse(invoice.RefusedGaslessOff)
 	}
+	found, err := pollDomain(ctx, nodes, c.chains[chainKey].ID, address)
+	switch {
+	case err != nil && known.Domain != Domain{}:
+		return known.Domain, nil
+	case err != nil:
+		return Domain{}, fmt.Errorf("%w: read the domain of token %s: %w", ErrUnavailable, address, err)
+	case found == Domain{}:
+		return Domain{}, invoice.Refuse(invoice.RefusedDomain)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.domains[key] = readDomain{found, c.now().Add(DomainsLast)}
+	return found, nil
+}
+
+// pollDomain returns what domainOf returns for more than half of the nodes that answer.
+func pollDomain(ctx context.Context, nodes chain.TransactionNode, chainID uint64, address invoice.Address) (Domain, error) {
 	ctx, cancel := context.WithTimeout(ctx, chain.CallTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	var answers []Domain
+	answers, votes := 0, make(map[Domain]int)
 	_, err := nodes.Each(ctx, callsOfDomain, func(ctx context.Context, node chain.BatchCaller) error {
-		found, err := domainOf(ctx, node, c.chains[chainKey].ID, address)
+		found, err := domainOf(ctx, node, chainID, address)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		answers = append(answers, found)
+		answers++
+		votes[found]++
 		return nil
 	})
-	if err != nil {
-		return Domain{}, fmt.Errorf("%w: read the domain of token %s: %w", ErrUnavailable, address, err)
-	}
-	for _, found := range answers {
-		switch same := slices.DeleteFunc(slices.Clone(answers), func(d Domain) bool { return d != found }); {
-		case 2*len(same) <= len(answers):
-		case found == Domain{}:
-			return Domain{}, invoice.Refuse(invoice.RefusedDomain)
-		default:
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.domains[key] = readDomain{found, c.now().Add(DomainsLast)}
+	for found, n := range votes {
+		if 2*n > answers {
 			return found, nil
 		}
 	}
-	return Domain{}, fmt.Errorf("%w: they disagree about the domain of token %s", ErrUnavailable, address)
+	return Domain{}, cmp.Or(err, errDisagree)
 }
+
+// errDisagree is the error of a question on which no majority of the nodes agrees.
+var errDisagree = errors.New("the nodes disagree")
 
 // callsOfDomain is how many calls domainOf makes.
 const callsOfDomain = 3

@@ -156,6 +156,19 @@ func TestOneNodeDecidesNothing(t *testing.T) {
 	if got, err := domain(c); err != nil || got != right {
 		t.Errorf("afterwards the domain is %+v, %v", got, err)
 	}
+	two := []chain.BatchCaller{honest, honest}
+	c = w.newChecker(w.network, two...)
+	for _, second := range []chain.BatchCaller{honest, byzantine, noNode{}} {
+		two[1] = second
+		if got, err := domain(c); err != nil || got != right {
+			t.Errorf("with %T as the second node the domain is %+v, %v", second, got, err)
+		}
+		w.now = w.now.Add(x402.DomainsLast)
+	}
+	two[0] = noNode{}
+	if got, err := domain(c); err != nil || got != right {
+		t.Errorf("without a node the domain is %+v, %v", got, err)
+	}
 }
 
 func must(t *testing.T, err error) {
