@@ -23,7 +23,7 @@ func TestUnlockServiceWhileForking(t *testing.T) {
 		name := filepath.Join("/proc/self/fd", e.Name())
 		if file, err := os.Readlink(name); err == nil && strings.HasPrefix(file, path) {
 			same := expect.Must(unix.Dup(expect.Must(strconv.Atoi(e.Name()))))
-			defer unix.Close(same)
+			t.Cleanup(func() { expect.OK(t, unix.Close(same)) })
 			held++
 		}
 	}

@@ -54,7 +54,7 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case err == nil:
-		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther)
+		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // a stored id, and a language of the catalogue
 		return nil
 	case errors.Is(err, mailer.ErrAddress):
 		form.Problem = text.T("receipt.mail.invalid", nil)

@@ -139,7 +139,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.conf.Logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
-	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther)
+	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored token and a language
 	return nil
 }
 
