@@ -92,7 +92,7 @@ func openApproval(ctx context.Context, tx *db.Tx, merchantID string, kind Approv
 // expireApprovals stores which requests of the merchant of a new one have expired, so that they can be made again, and
 // returns how many are open, and how many of them the same person or key made.
 func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int, err error) {
-	if err := expireOpen(ctx, tx, "expires_at <= $2", a.MerchantID, a.RequestedAt.Unix()); err != nil {
+	if err := expireOpen(ctx, tx, a.MerchantID, " AND expires_at <= $2", a.RequestedAt.Unix()); err != nil {
 		return 0, 0, err
 	}
 	_, err = db.QueryRow(ctx, tx, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&open, &own) },
@@ -102,18 +102,15 @@ func expireApprovals(ctx context.Context, tx *db.Tx, a Approval) (open, own int,
 
 // endApprovalsOf ends the open requests of a key, which is revoked, of its person, and of sessions that depend on it.
 func endApprovalsOf(ctx context.Context, tx *db.Tx, r Record) error {
-	err := expireOpen(ctx, tx, "' ' || requester || ' ' LIKE $2", r.MerchantID, "% "+r.ID+" %")
-	if err == nil && r.PersonID != "" {
-		err = expireOpen(ctx, tx, "requester = $2", r.MerchantID, r.PersonID)
-	}
-	return err
+	return expireOpen(ctx, tx, r.MerchantID, " AND (' ' || requester || ' ' LIKE $2 OR requester = NULLIF($3, ''))", "% "+r.ID+" %", r.PersonID)
 }
 
-// expireOpen stores that the open requests of a merchant have expired that meet a condition with the parameter $2.
-func expireOpen(ctx context.Context, tx *db.Tx, condition, merchantID string, arg any) error {
-	which := "merchant_id = $1 AND " + isOpen + " AND " + condition
+// expireOpen stores that the open requests of a merchant have expired: all, or the ones that meet a condition, which
+// has the parameters from $2 on.
+func expireOpen(ctx context.Context, tx *db.Tx, merchantID, condition string, args ...any) error {
+	which := "merchant_id = $1 AND " + isOpen + condition
 	for _, statement := range []string{"DELETE FROM approval_notices WHERE approval_id IN (SELECT id FROM approvals WHERE " + which + ")", "UPDATE approvals SET state = 'expired' WHERE " + which} {
-		if _, err := tx.Exec(ctx, statement, merchantID, arg); err != nil {
+		if _, err := tx.Exec(ctx, statement, append([]any{merchantID}, args...)...); err != nil {
 			return err
 		}
 	}

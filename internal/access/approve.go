@@ -128,8 +128,9 @@ func (m *SessionManager) OpenApprovals(ctx context.Context, by Principal, mercha
 }
 
 // SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
-// It ends the open invitations that it guards, and the former one did not. Without a policy, no request stays open. Guarded addresses need a list of allowed ones,
-// because without it each invoice names its address. Errors are db.ErrNotFound, *ScopeError, *invoice.FieldError and
+// It ends the open invitations that it guards, and the former one did not. Without a policy, no request stays open.
+// Guarded addresses need a list of allowed ones, because without it each invoice names its address. Errors are
+// db.ErrNotFound, *ScopeError, *invoice.FieldError and
 // *ApprovalRequiredError.
 func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, merchantID string, p ApprovalPolicy) error {
 	if merchantID == "" || !by.Sees(merchantID) || !m.hasMerchant(merchantID) {
@@ -156,7 +157,7 @@ func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, me
 		}
 		err = endUnguarded(ctx, tx, merchantID, was, p, now)
 		if err == nil && p.People == 0 {
-			err = expireOpen(ctx, tx, "$2 = 0", merchantID, 0)
+			err = expireOpen(ctx, tx, merchantID, "")
 		}
 		if err == nil {
 			err = PutApprovalPolicy(ctx, tx, merchantID, p)
