@@ -99,8 +99,7 @@ func (b *Buckets[K]) Take(key K) Result { return b.TakeIn(key, b.limit.Window) }
 
 // TakeIn is Take of a bucket that refills in another window than others. A key has always the same window.
 func (b *Buckets[K]) TakeIn(key K, window time.Duration) Result {
-	now, limit := b.now(), b.limit
-	limit.Window = window
+	now, limit := b.now(), b.in(window)
 	interval := limit.interval()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,8 +121,15 @@ func (b *Buckets[K]) ReturnIn(key K, window time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if debt := b.debt(key, now, window); debt > 0 {
-		b.full.set(key, now.Add(debt-window/time.Duration(b.limit.Quota)))
+		b.full.set(key, now.Add(debt-b.in(window).interval()))
 	}
+}
+
+// in returns the limit with another window.
+func (b *Buckets[K]) in(window time.Duration) Limit {
+	limit := b.limit
+	limit.Window = window
+	return limit
 }
 
 // debt returns how long it takes until the key's bucket is full. The caller holds mu.

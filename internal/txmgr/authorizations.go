@@ -343,14 +343,14 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Autho
 	return nil
 }
 
-// deploys reports whether the payer's account must be deployed, by any node: the relay deploys no account that exists. If
-// the account has code, its deployer is left out of the call.
+// deploys reports whether the payer's account must be deployed, by any node: the relay deploys no account that exists.
+// If the account has code, its deployer is left out of the call.
 func (k *authorizationWork) deploys(ctx context.Context, call *contracts.RelayedAuthorization) (bool, error) {
 	if call.Deployer == (common.Address{}) {
 		return false, nil
 	}
 	there, err := k.w.node.hasCode(ctx, call.From)
-	for i, nodes := 0, k.w.nodes(); there && i < len(nodes); i++ {
+	for i, nodes := 1, k.w.nodes(); there && i < len(nodes); i++ { // the first one is k.w.node's
 		other, failed := nodes[i].hasCode(ctx, call.From)
 		there = other || failed != nil
 	}
