@@ -46,7 +46,8 @@ func (c *Client) VerifyAudit(ctx context.Context, head string) (apitypes.AuditVe
 	return answer, err
 }
 
-// ReportMail reports a mail that came back. The message is the delivery status notification (RFC 3464) that its sender got.
+// ReportMail reports a mail that came back. The message is the delivery status notification (RFC 3464) that its sender
+// got.
 func (c *Client) ReportMail(ctx context.Context, message []byte) (apitypes.MailReport, error) {
 	var answer apitypes.MailReport
 	err := c.call(ctx, request{

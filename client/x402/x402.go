@@ -18,9 +18,9 @@
 // cannot be repeated by others, although the chain shows everything else in it.
 //
 // While the outcome of a payment is not known, the answer is 402 with the reason settlement_pending and without new
-// requirements. A client then repeats the same payment, and is charged once. If it returns its secret, a response of GET
-// or HEAD is released three times, because one may be lost. Others are released once: the payment names the resource by
-// its URL, not by the request's body. Set Config.BaseURL if several servers are paid at one address.
+// requirements. A client then repeats the same payment, and is charged once. If it returns its secret, a response of
+// GET or HEAD is released three times, because one may be lost. Others are released once: the payment names the
+// resource by its URL, not by the request's body. Set Config.BaseURL if several servers are paid at one address.
 package x402
 
 import (

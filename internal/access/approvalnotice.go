@@ -23,9 +23,9 @@ type ApprovalNotice struct {
 	Approvals  []string // ids of the requests, the oldest first
 }
 
-// TakeApprovalNotices returns the mails that are due to the next person, of which one may be sent: one for each merchant, of
-// the oldest request first. No replica takes others to the person within ApprovalNoticePause, and they are due again then
-// until EndApprovalNotice. The error is db.ErrNotFound without one.
+// TakeApprovalNotices returns the mails that are due to the next person, of which one may be sent: one for each
+// merchant, of the oldest request first. No replica takes others to the person within ApprovalNoticePause, and they are
+// due again then until EndApprovalNotice. The error is db.ErrNotFound without one.
 func (m *SessionManager) TakeApprovalNotices(ctx context.Context) (due []ApprovalNotice, err error) {
 	now := m.now()
 	if due, err = dueNotices(ctx, m.cfg.Store, now); err != nil {

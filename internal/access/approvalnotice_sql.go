@@ -26,8 +26,8 @@ func insertNotices(ctx context.Context, tx *db.Tx, a Approval) error {
 	return err
 }
 
-// dueNotices returns the mails to the person who was mailed longest ago, each about all requests of a merchant that lack the
-// person's vote, or ErrNotFound.
+// dueNotices returns the mails to the person who was mailed longest ago, each about all requests of a merchant that
+// lack the person's vote, or ErrNotFound.
 func dueNotices(ctx context.Context, q db.Querier, now time.Time) (due []ApprovalNotice, err error) {
 	since, until := noticeBounds(now)
 	found, err := db.QueryAll(ctx, q, func(row db.Scanner) (n ApprovalNotice, err error) {

@@ -112,8 +112,8 @@ func lockPerson(ctx context.Context, tx *db.Tx, id string) error {
 	return err
 }
 
-// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys, and the entries of the audit
-// log of the sessions.
+// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys, and the entries of the
+// audit log of the sessions.
 func forgetSignIns(ctx context.Context, tx *db.Tx, personID string, now time.Time) ([]Passkey, []Entry, error) {
 	entries, err := endOtherSessions(ctx, tx, Session{PersonID: personID}, now)
 	if err != nil {

@@ -44,9 +44,9 @@ func (m *SessionManager) Memberships(ctx context.Context, s Session) ([]Membersh
 	return memberships(ctx, m.cfg.Store, s.PersonID, m.now())
 }
 
-// As returns the principal of the person of a session for another of the person's merchants. What the person makes there
-// ends with that membership, and not with the one by which the session began. The error is db.ErrNotFound if the person
-// has no such membership, or it has ended.
+// As returns the principal of the person of a session for another of the person's merchants. All that the person makes
+// there ends with that membership, and not with the one by which the session began. The error is db.ErrNotFound if the
+// person has no such membership, or it has ended.
 func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (Principal, error) {
 	all, err := m.Memberships(ctx, s)
 	if err != nil {

@@ -228,9 +228,9 @@ func (m *SessionManager) Key(ctx context.Context, by Principal, id string) (Reco
 	return r, err
 }
 
-// List lists the active sessions of the person, which may have begun at another merchant, or of the principal's own key.
-// If it may write keys, the sessions of all keys of its merchant, or of the operator, follow. Each list has the newest ones up
-// to a limit, and more reports whether there are others.
+// List lists the active sessions of the person, which may have begun at another merchant, or of the principal's own
+// key. If it may write keys, the sessions of all keys of its merchant, or of the operator, follow. Each list has the
+// newest ones up to a limit, and more reports whether there are others.
 func (m *SessionManager) List(ctx context.Context, by Principal, limit int) (live []Session, more bool, err error) {
 	filters := []SessionFilter{{PersonID: by.PersonID, KeyID: by.KeyID, Limit: limit + 1}}
 	if by.Can(KeysWrite) {

@@ -10,7 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestAhead has nodes with heads at different heights, each of which is reported twice: the nodes that lag are called last.
+// TestAhead has nodes with heads at different heights, each of which is reported twice: the nodes that lag are called
+// last.
 func TestAhead(t *testing.T) {
 	for _, c := range []struct {
 		heads []uint64

@@ -18,7 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/test/expect"
 )
 
-// TestAmplification has a node answer many short values. The memory stays below ten times the text, and each call fails.
+// TestAmplification has a node answer many short values. The memory stays below ten times the text, and each call
+// fails.
 func TestAmplification(t *testing.T) {
 	const text = 8 << 20
 	nested := strings.Repeat(`{"":            `, 1000) + "0" + strings.Repeat("}", 1000) + ","

@@ -40,8 +40,8 @@ const (
 	// several blocks a second.
 	MaxRegress     = 64
 	MaxRegressTime = 30 * time.Second
-	// LagBlocks and LagTime are how far the head of a lagging node is behind the others', in blocks and in block time. Both
-	// must be reached.
+	// LagBlocks and LagTime are how far the head of a lagging node is behind the others', in blocks and in block time.
+	// Both must be reached.
 	LagBlocks = 3
 	LagTime   = 15 * time.Second
 	// HeadMaxAge is the age at which RefreshHeads asks for a node's head again.

@@ -121,8 +121,8 @@ func (p *Node) ReportSuccess() {
 	})
 }
 
-// ReportHead records the node's head. A head too far below an earlier one quarantines the node and is an error. With three
-// usable nodes, two others must be ahead of a node that lags: one may invent its heads.
+// ReportHead records the node's head. A head too far below an earlier one quarantines the node and is an error. With
+// three usable nodes, two others must be ahead of a node that lags: one may invent its heads.
 func (p *Node) ReportHead(h Header) error {
 	var err error
 	p.update(func(r *healthRecord, now time.Time) {

@@ -177,8 +177,8 @@ func (p *Pool) Others(than *Node) []*Node {
 	return slices.DeleteFunc(p.Usable(), func(other *Node) bool { return other == than })
 }
 
-// Having returns the healthy nodes, and after them the lagging ones whose head is at least height. A node cannot exclude
-// the others by a head that it invents, because they lag then, and still have their blocks.
+// Having returns the healthy nodes, and after them the lagging ones whose head is at least height. A node cannot
+// exclude the others by a head that it invents, because they lag then, and still have their blocks.
 func (p *Pool) Having(height uint64) []*Node {
 	has := p.nodesWith(func(node *Node, rank int, _ time.Time) bool {
 		return rank == rankHealthy || rank == rankLagging && node.health.last.Number >= height

@@ -33,10 +33,10 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// transport is the HTTP transport of a client. It bounds each answer, and all answers that are read at a time, so that no
-// node can exhaust the memory; see boundedBody. It records Retry-After, and keeps an error that is returned instead of a
-// batch's answers readable. It decodes logs itself, because go-ethereum's client reads each answer three times. A redirect
-// is an ErrRedirected.
+// transport is the HTTP transport of a client. It bounds each answer, and all answers that are read at a time, so that
+// no node can exhaust the memory; see boundedBody. It records Retry-After, and keeps an error that is returned instead
+// of a batch's answers readable. It decodes logs itself, because go-ethereum's client reads each answer three times. A
+// redirect is an ErrRedirected.
 type transport struct {
 	http.RoundTripper
 	max int64
@@ -178,8 +178,8 @@ const (
 	// minValueBytes is how long a JSON value in an answer must be on average. Values of two bytes, such as {}, take 50
 	// times as much memory as text. Headers, receipts and logs have 25 bytes and more a value.
 	minValueBytes = 16
-	// errorWeight is how many such lengths a value outside of a result must have. go-ethereum's client reads the data of an
-	// error as maps, each of which takes 340 bytes.
+	// errorWeight is how many such lengths a value outside of a result must have. go-ethereum's client reads the data
+	// of an error as maps, each of which takes 340 bytes.
 	errorWeight = 4
 	// maxShortValues is how many shorter values an answer may have, such as a batch of nulls.
 	maxShortValues = 4096
@@ -191,8 +191,8 @@ const (
 var (
 	// errTooManyValues is the error of an answer with shorter values than allowed. It is a failure of the node.
 	errTooManyValues = errors.New("the node's answer has too many values for its length")
-	// errTooManyAnswers is the error of an answer beyond maxAnswers. It is no failure of the node, and does not mean that
-	// this answer is too long.
+	// errTooManyAnswers is the error of an answer beyond maxAnswers. It is no failure of the node, and does not mean
+	// that this answer is too long.
 	errTooManyAnswers = errors.New("too many long answers of the node are read at a time")
 )
 

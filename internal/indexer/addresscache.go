@@ -36,8 +36,8 @@ func (ix *Indexer) newAddressCache() *addressCache {
 	}
 }
 
-// recordable returns which movements are to be recorded whatever else is known: those to an address of ours. With refunds,
-// it adds those that may be refunds. From the deposit address of a lost invoice, no movement is recorded.
+// recordable returns which movements are to be recorded whatever else is known: those to an address of ours. With
+// refunds, it adds those that may be refunds. From the deposit address of a lost invoice, no movement is recorded.
 func (ix *Indexer) recordable(ctx context.Context, c *addressCache, moved []movement, refunds bool) ([]bool, error) {
 	var accounts, senders []invoice.Address
 	for _, m := range moved {

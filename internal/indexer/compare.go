@@ -157,8 +157,8 @@ func (ix *Indexer) logsOfReceipts(ctx context.Context, n node, headers []chain.H
 	return logs
 }
 
-// otherThan returns the node that a node is compared with, or zero. It need not be known to have the blocks, because each
-// comparison shows that.
+// otherThan returns the node that a node is compared with, or zero. It need not be known to have the blocks, because
+// each comparison shows that.
 func (ix *Indexer) otherThan(n *chain.Node) node { return node{ix.cfg.Pool.OtherHaving(0, n)} }
 
 // compareWithNode returns the blocks' logs according to another node, and that node; nil if no other node answers.

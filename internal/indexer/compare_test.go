@@ -71,8 +71,8 @@ func TestOmittedLogAtTheHead(t *testing.T) {
 	}
 }
 
-// TestFarHead has a node invent a head, so that the only other lags, but not two others, and leave out a log. The others
-// are compared and audited all the same, and the other lags no longer after its next head.
+// TestFarHead has a node invent a head, so that the only other lags, but not two others, and leave out a log. The
+// others are compared and audited all the same, and the other lags no longer after its next head.
 func TestFarHead(t *testing.T) {
 	for nodes, besides := range map[int]chain.State{2: chain.StateLagging, 3: chain.StateOK} {
 		now := time.Unix(chaintest.GenesisTime, 0)

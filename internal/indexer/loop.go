@@ -58,8 +58,8 @@ func (ix *Indexer) advanced(name string) {
 }
 
 // stalled returns why the indexer is stalled, or "". A loop stalls if it made no progress for the watchdog's limit. The
-// head loop also stalls if it recorded nothing for that long, and another node has the next block; slow is then the node
-// that it uses. A node that was slow before is not replaced again: all nodes may be slow.
+// head loop also stalls if it recorded nothing for that long, and another node has the next block; slow is then the
+// node that it uses. A node that was slow before is not replaced again: all nodes may be slow.
 func (ix *Indexer) stalled() (reason string, slow *chain.Node) {
 	limit := ix.cfg.Watchdog.Limit()
 	ix.mu.Lock()

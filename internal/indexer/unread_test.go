@@ -83,8 +83,8 @@ func TestReportWithoutTransfer(t *testing.T) {
 }
 
 // TestReceiptShowsMore has a node leave all transfers except the first out of a transaction, in its logs and in its
-// receipt. The fault is noticed when the receipt is read again before the block is final, and reported once. One of them
-// may be a refund.
+// receipt. The fault is noticed when the receipt is read again before the block is final, and reported once. One of
+// them may be a refund.
 func TestReceiptShowsMore(t *testing.T) {
 	for _, more := range [][]chaintest.Log{{pays(alice, 6), pays(alice, 7)}, {chaintest.Transfer(token, merchant, alice, five)}} {
 		receiptShowsMore(t, chaintest.NewTx(append([]chaintest.Log{pays(alice, 5)}, more...)...))
@@ -362,8 +362,8 @@ func TestOversizedReceipt(t *testing.T) {
 	}
 }
 
-// TestOversizedOnOneNode has one node answer with a receipt that is too long, and the other one lack it. The transaction is
-// skipped once both answers are too long, or as one that no node returns after unreadableAfter.
+// TestOversizedOnOneNode has one node answer with a receipt that is too long, and the other one lack it. The
+// transaction is skipped once both answers are too long, or as one that no node returns after unreadableAfter.
 func TestOversizedOnOneNode(t *testing.T) {
 	for _, appears := range []bool{true, false} {
 		now := time.Unix(chaintest.GenesisTime, 0)

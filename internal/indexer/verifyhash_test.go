@@ -258,9 +258,9 @@ func TestWrongTime(t *testing.T) {
 	}
 }
 
-// TestTwoTimes has a node return a block with a wrong time when it is read, and with the right one when it is asked again.
-// The node is quarantined, or it could stop the chain. So is one that returns a later time than the next block has, also
-// if another node returns the next block.
+// TestTwoTimes has a node return a block with a wrong time when it is read, and with the right one when it is asked
+// again. The node is quarantined, or it could stop the chain. So is one that returns a later time than the next block
+// has, also if another node returns the next block.
 func TestTwoTimes(t *testing.T) {
 	const year = 365 * 24 * 3600
 	once, always := chaintest.WrongTime{From: 6, To: 6, By: 1, Once: true}, chaintest.WrongTime{From: 6, To: 6, By: year}
@@ -611,9 +611,9 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestQuorumOnOmittedRefund has a node leave out a transfer from a settlement address when its block is read, and not when
-// the block becomes final: the transfer, which may be a refund, is recorded. One that is no refund is not, and its block
-// becomes final, too, also after a restart.
+// TestQuorumOnOmittedRefund has a node leave out a transfer from a settlement address when its block is read, and not
+// when the block becomes final: the transfer, which may be a refund, is recorded. One that is no refund is not, and its
+// block becomes final, too, also after a restart.
 func TestQuorumOnOmittedRefund(t *testing.T) {
 	for _, refund := range []bool{true, false} {
 		for _, omitted := range []bool{true, false} {

@@ -55,8 +55,8 @@ type Evidence struct {
 	Calldata      Hash // the last 32 bytes of the transaction's input, if the payer chose it
 }
 
-// NamesAny reports whether the evidence names an invoice, known or not. Calldata that ends in an amount, an address or
-// padding, which have zeros at one end, names none.
+// NamesAny reports whether the evidence names an invoice, known or not. It leaves out calldata that ends in an amount,
+// an address or padding, which have zeros at one end.
 func (e Evidence) NamesAny() bool {
 	const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	return slices.ContainsFunc(e.Commitments(), func(c Hash) bool {

@@ -102,7 +102,8 @@ type RefundRecord struct {
 	Submitted   bool // a submission is in force, also one without a known transaction
 	// MayReturn is set if a reorg dropped a transfer of the payment's refunds, which was not mined again.
 	MayReturn bool
-	// MayBeRefunded is set if a transfer from From may have refunded the payment: an unrecognized one, or an undecided one to To or Payer.
+	// MayBeRefunded is set if a transfer from From may have refunded the payment: an unrecognized one, or an undecided
+	// one to To or Payer.
 	MayBeRefunded bool
 	// Underway is the amount of other refunds of the payment that were submitted and are in no block.
 	Underway Amount

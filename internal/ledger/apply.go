@@ -194,11 +194,10 @@ func (ch *Changes) status(p invoice.Position) (invoice.PaymentStatus, time.Time)
 	return invoice.Pending, time.Time{}
 }
 
-// attribute sets the payment's invoice and announces the payment, unless the
-// attribution has to be deferred. A transfer that was prepared as a refund is one, before
-// any other rule, and pays no invoice. One that refunds a payment exactly is
-// not attributed by an inferred method, and neither is one in a lost past that names an unknown invoice. A payment without an invoice that is used
-// for something else stays without.
+// attribute sets the payment's invoice and announces the payment, unless the attribution has to be deferred. A transfer
+// that was prepared as a refund is one, before any other rule, and pays no invoice. One that refunds a payment exactly
+// is not attributed by an inferred method, and neither is one in a lost past that names an unknown invoice. A payment
+// without an invoice that is used for something else stays without.
 func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 	if ch.staysWithout(e, p) {
 		return
@@ -230,8 +229,8 @@ func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 	}
 }
 
-// isOfOther reports whether a payment of which only the amount fits an invoice is for another one, which the database has
-// lost, or refunds a payment exactly.
+// isOfOther reports whether a payment of which only the amount fits an invoice is for another one, which the database
+// has lost, or refunds a payment exactly.
 func (ch *Changes) isOfOther(e *entry, p *invoice.Payment) bool {
 	if ch.chain.isLost(p.BlockNumber) && p.Evidence.NamesAny() {
 		return true

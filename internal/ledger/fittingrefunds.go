@@ -6,8 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// fittingRefunds are prepared refunds that a transfer without a tag may pay, in the order in which transfers pay them. A
-// merchant can prepare many refunds, so a transfer reads only some of those that fit it, and is compared with few of them.
+// fittingRefunds are prepared refunds that a transfer without a tag may pay, in the order in which transfers pay them.
+// A merchant can prepare many refunds, so a transfer reads only some of those that fit it, and is compared with few of
+// them.
 type fittingRefunds struct {
 	records []invoice.RefundRecord
 	next    int // transfers of this decision pay all records before it
@@ -29,9 +30,9 @@ const fittingFirst = 8
 
 func (k fittingKey) longer() fittingKey { return fittingKey{k.PreparedKey, listGrowth * k.limit} }
 
-// fittingFor returns the prepared refunds that fit a transfer and from which invoice.PreparedFor chooses the same one as
-// from all: the first of which its transaction was submitted, and the first. It leaves out those that another transfer
-// pays or names.
+// fittingFor returns the prepared refunds that fit a transfer and from which invoice.PreparedFor chooses the same one
+// as from all: the first of which its transaction was submitted, and the first. It leaves out those that another
+// transfer pays or names.
 func (ch *Changes) fittingFor(e *entry) []invoice.RefundRecord {
 	key := PreparedKey{From: e.From, To: e.To, Token: e.Token, Amount: e.Amount}
 	own := key
@@ -60,8 +61,8 @@ func (ch *Changes) firstFitting(of PreparedKey, block uint64) []invoice.RefundRe
 	return nil
 }
 
-// free returns the first record that is neither paid nor named in a block. In a decision, records do not stop to be paid.
-// So each record is asked about few times, however many transfers of the block fit it.
+// free returns the first record that is neither paid nor named in a block. In a decision, records do not stop to be
+// paid. So each record is asked about few times, however many transfers of the block fit it.
 func (l *fittingRefunds) free(block uint64, isPaid, isNamed func(i int) bool) (i int, ok bool) {
 	for l.next < len(l.records) && isPaid(l.next) {
 		l.next++

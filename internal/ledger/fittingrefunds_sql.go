@@ -17,8 +17,8 @@ type PreparedKey struct {
 }
 
 // PreparedFitting returns, for each key, up to limit pending prepared refunds of a chain that no transfer on the chain
-// pays. Those with a submitted transaction come first, and then the oldest. A key reads only the refunds that it returns,
-// because merchants can prepare any number of refunds to an account.
+// pays. Those with a submitted transaction come first, and then the oldest. A key reads only the refunds that it
+// returns, because merchants can prepare any number of refunds to an account.
 func PreparedFitting(
 	ctx context.Context, q db.Querier, chainKey string, keys []PreparedKey, limit int,
 ) (map[PreparedKey][]invoice.RefundRecord, error) {

@@ -28,7 +28,8 @@ func (w *world) prepareMany(n int, units uint64) (all []invoice.RefundRecord) {
 	return all
 }
 
-// costOfPending returns how many kilobytes each of 200 transfers to an account allocates while n refunds to it are pending.
+// costOfPending returns how many kilobytes each of 200 transfers to an account allocates while n refunds to it are
+// pending.
 func (w *world) costOfPending(n int) uint64 {
 	w.t.Helper()
 	w.prepareMany(n, 2)
@@ -50,8 +51,8 @@ func TestCostOfPendingRefunds(t *testing.T) {
 	}
 }
 
-// TestManyEqualRefunds submits more equal refunds than the first list has. A submitted transaction pays its own refund, and
-// each other transfer pays one that no other transfer pays, the submitted ones first.
+// TestManyEqualRefunds submits more equal refunds than the first list has. A submitted transaction pays its own refund,
+// and each other transfer pays one that no other transfer pays, the submitted ones first.
 func TestManyEqualRefunds(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		all := w.prepareMany(203, 2)
@@ -100,8 +101,8 @@ func TestManyEqualRefunds(t *testing.T) {
 // has a submitted transaction. Ten settlement addresses send them.
 const equalRefunds = 4_000
 
-// TestFittingRefundsReadFewRows looks up the pending refunds that fit transfers of many settlement addresses to one account.
-// A transfer must read only some of those that its own address sends, and no refund is sorted.
+// TestFittingRefundsReadFewRows looks up the pending refunds that fit transfers of many settlement addresses to one
+// account. A transfer must read only some of those that its own address sends, and no refund is sorted.
 func TestFittingRefundsReadFewRows(t *testing.T) {
 	t.Parallel()
 	insert := `INSERT INTO refund_records (id, list_id, payment_id, merchant_id, chain_key, status, created_at, tag, amount, sender, recipient, token,

@@ -356,8 +356,8 @@ func TestImportOfNamedInvoice(t *testing.T) {
 	})
 }
 
-// TestImportOfOrphanedPayments imports invoices while a reorg has dropped their payments, which were recorded without an invoice.
-// Mined again, before or after the lost blocks are read again, the payments pay the imported invoices.
+// TestImportOfOrphanedPayments imports invoices while a reorg has dropped their payments, which were recorded without
+// an invoice. Mined again, before or after the lost blocks are read again, the payments pay the imported invoices.
 func TestImportOfOrphanedPayments(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		for i, late := range []bool{false, true} {

@@ -31,8 +31,8 @@ const paysNoInvoice = `NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.i
 // mayRefund are conditions for a row of unrecognized_transfers named unknown that may have refunded a row of payments.
 const mayRefund = fitsPayment + " AND " + unrecognized
 
-// fitsPayment are conditions for a transfer named unknown: it is out of the settlement address of a row of payments, and not
-// older or larger.
+// fitsPayment are conditions for a transfer named unknown: it is out of the settlement address of a row of payments,
+// and not older or larger.
 const fitsPayment = `unknown.from_address = coalesce(payments.settles_to, payments.to_address) AND unknown.chain_key = payments.chain_key AND unknown.token = payments.token
 	AND unknown.block_number >= payments.block_number AND (length(unknown.amount), unknown.amount) <= (length(payments.amount), payments.amount)`
 

@@ -138,8 +138,8 @@ func TestCostOfRefundsOfManyPayments(t *testing.T) {
 	}
 }
 
-// TestCostOfRefundsThatNameAnInvoice sends dust to an account that paid once, with calldata that names an invoice with few
-// or many payments of another account. A transfer must not list all of them.
+// TestCostOfRefundsThatNameAnInvoice sends dust to an account that paid once, with calldata that names an invoice with
+// few or many payments of another account. A transfer must not list all of them.
 func TestCostOfRefundsThatNameAnInvoice(t *testing.T) {
 	d := alone(t)
 	cost := func(payments int) uint64 {

@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// namedPrepared returns the prepared refunds that the calldata of a transfer out of a settlement address names, wherever
-// it goes.
+// namedPrepared returns the prepared refunds that the calldata of a transfer out of a settlement address names,
+// wherever it goes.
 func (ch *Changes) namedPrepared(e *entry) []invoice.RefundRecord {
 	if tag := e.Evidence.Calldata; e.refundID != "" && !tag.IsZero() {
 		return ch.preparedWith(tag)
@@ -16,8 +16,8 @@ func (ch *Changes) namedPrepared(e *entry) []invoice.RefundRecord {
 }
 
 // prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
-// names, or else the one that it pays already and the pending ones that fit it, except those that another transfer of the
-// block names. A transfer that was stored before without one pays only the one that its calldata names.
+// names, or else the one that it pays already and the pending ones that fit it, except those that another transfer of
+// the block names. A transfer that was stored before without one pays only the one that its calldata names.
 func (ch *Changes) prepared(e *entry) []invoice.RefundRecord {
 	all := ch.namedPrepared(e)
 	was, known := ch.refund(e.refundID)
@@ -70,8 +70,8 @@ type taggedIn struct {
 	tag   invoice.Hash
 }
 
-// isNamedIn reports whether a block has a transfer that pays a refund by naming it. One of more than the refund's amount
-// may exceed what is left of the payment, and pays no refund then.
+// isNamedIn reports whether a block has a transfer that pays a refund by naming it. One of more than the refund's
+// amount may exceed what is left of the payment, and pays no refund then.
 func (ch *Changes) isNamedIn(block uint64, r invoice.RefundRecord) bool {
 	return slices.ContainsFunc(ch.tagged[taggedIn{block, r.Tag}], func(t invoice.Transfer) bool {
 		return r.Names(t) && !t.Amount.IsZero() && !r.Amount.Less(t.Amount)

@@ -33,8 +33,8 @@ var (
 //   - A payment that is mined again keeps its invoice.
 //   - The sums of each invoice and payment are those of its payments and refunds.
 //
-// In the end all blocks are final. Without reorgs, refunds, voids and payments of what remains by its transfer amount, a
-// ledger that reads the same chain for the first time then arrives at the same payments and invoices.
+// In the end all blocks are final. Without reorgs, refunds, voids and payments of what remains by its transfer amount,
+// a ledger that reads the same chain for the first time then arrives at the same payments and invoices.
 func TestHistoriesInMemory(t *testing.T) {
 	t.Parallel()
 	count := *memoryCount
@@ -412,8 +412,9 @@ func (g *memoryGame) checkSums() {
 // readLate has a new ledger read the chain, all of it final, and compares it with the one that followed the chain.
 func (g *memoryGame) readLate() {
 	if g.forks+g.voids+g.remainders > 0 || len(g.oneByOne.refunds)+len(g.oneByOne.records) > 0 {
-		// What was decided about a payment that was mined again stays, and a refund counts as of when it was read. A transfer
-		// amount of what remains is assigned when the part is read, so it attributes no transfer in an older block.
+		// What was decided about a payment that was mined again stays, and a refund counts as of when it was read. A
+		// transfer amount of what remains is assigned when the part is read, so it attributes no transfer in an older
+		// block.
 		return
 	}
 	late := newMemory(memoryChain)

@@ -76,9 +76,9 @@ func useOf(f invoice.UseFacts) invoice.PaymentUse {
 	return use
 }
 
-// reservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared refunds, and transfers
-// that a reorg dropped and that may be mined again, because a submission of them is in force. It does not read the others,
-// of which a payment may have any number.
+// reservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared refunds, and
+// transfers that a reorg dropped and that may be mined again, because a submission of them is in force. It does not
+// read the others, of which a payment may have any number.
 func reservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([]invoice.RefundRecord, error) {
 	return db.QueryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
 		return db.QueryAll(ctx, q, scanRecord, selectRecordsBy(q.IndexedBy("refund_records_reserving"))+

@@ -120,8 +120,8 @@ func (ch *Changes) listed(ids []string) (list refundable) {
 	return slices.CompactFunc(list, func(a, b invoice.Refundable) bool { return a.ID == b.ID })
 }
 
-// taggedPayments returns the invoice of the sender that the transfer's calldata names, or an empty id, and the payments of
-// the invoice that the transfer can refund: the ones among the refundable payments, or else among the newest of the
+// taggedPayments returns the invoice of the sender that the transfer's calldata names, or an empty id, and the payments
+// of the invoice that the transfer can refund: the ones among the refundable payments, or else among the newest of the
 // invoice. They are collected once, and then kept up to date.
 func (ch *Changes) taggedPayments(e *entry, payments refundable) (id string, tagged refundable) {
 	if e.Evidence.Calldata.IsZero() {

@@ -29,8 +29,8 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestRefundWhileOneWaits sends a payment back above blocks that were never read, to its payer and to another recipient.
-// Until it is decided that this is a refund, no other one is offered, and a prepared one cannot be sent.
+// TestRefundWhileOneWaits sends a payment back above blocks that were never read, to its payer and to another
+// recipient. Until it is decided that this is a refund, no other one is offered, and a prepared one cannot be sent.
 func TestRefundWhileOneWaits(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		for _, recipient := range []invoice.Address{payer, {0xee, 14}} {

@@ -123,9 +123,9 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestFreedRefundWarnsOfNothing attributes a refund between two settlement addresses to an invoice by hand, also one that a
-// reorg dropped and that was mined again. It left no block, so another refund of the payment has no warning about it, and
-// it reserves no amount.
+// TestFreedRefundWarnsOfNothing attributes a refund between two settlement addresses to an invoice by hand, also one
+// that a reorg dropped and that was mined again. It left no block, so another refund of the payment has no warning
+// about it, and it reserves no amount.
 func TestFreedRefundWarnsOfNothing(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		other := invoice.Address{0: 0xab, 19: w.address[19], 18: w.address[18]}

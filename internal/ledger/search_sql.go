@@ -263,8 +263,8 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 	return found, nil
 }
 
-// paymentsOfHash returns the ids of payments with a transaction, or the newest that a merchant has of payers, with a name. Of a
-// payer, it finds those among the newest db.MaxExamined payments of all merchants.
+// paymentsOfHash returns the ids of payments with a transaction, or the newest that a merchant has of payers, with a
+// name. Of a payer, it finds those among the newest db.MaxExamined payments of all merchants.
 func paymentsOfHash(ctx context.Context, q db.Querier, n name, merchantID string) ([]string, error) {
 	ids, err := n.find(ctx, q, "SELECT id"+paymentsOfChains, "tx_hash", inChain)
 	if err != nil {

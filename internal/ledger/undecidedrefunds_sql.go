@@ -45,11 +45,13 @@ func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.
 	return db.SendIn(ctx, tx, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
-// waitsUndecided reports whether a transfer that deferRefunds stored may pay a row of refund_records, or refund its payment.
+// waitsUndecided reports whether a transfer that deferRefunds stored may pay a row of refund_records, or refund its
+// payment.
 const waitsUndecided = `EXISTS (SELECT 1 FROM undecided_refunds AS unknown WHERE ` + fitsPayment + `
 	AND unknown.to_address IN (payments.from_address, refund_records.recipient) LIMIT 1 OFFSET 0)`
 
-// MayBeRefunded reports whether a transfer that deferRefunds stored, to the payer or another recipient, may refund a payment.
+// MayBeRefunded reports whether a transfer that deferRefunds stored, to the payer or another recipient, may refund a
+// payment.
 func MayBeRefunded(ctx context.Context, q db.Querier, p invoice.Transfer, others ...invoice.Address) (bool, error) {
 	var rows [][]any
 	for _, to := range append(others, p.From) {

@@ -437,8 +437,8 @@ func TestOversizedTransactions(t *testing.T) {
 	})
 }
 
-// TestOversizedTakeTurns has 100 transactions stay too long, and one above them that is readable. One is read in a minute:
-// the readable one is, within 101 minutes. One that a person asks for is the next.
+// TestOversizedTakeTurns has 100 transactions stay too long, and one above them that is readable. One is read in a
+// minute: the readable one is, within 101 minutes. One that a person asks for is the next.
 func TestOversizedTakeTurns(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		b := w.next(start + 1)

@@ -126,8 +126,8 @@ func postponeUnread(ctx context.Context, tx *db.Tx, chainKey string, u UnreadTra
 	return err
 }
 
-// retryUnread schedules a transaction to be read at a time, even if it was dismissed, and before all that were postponed
-// since it was found. It returns ErrNotFound for an unknown transaction.
+// retryUnread schedules a transaction to be read at a time, even if it was dismissed, and before all that were
+// postponed since it was found. It returns ErrNotFound for an unknown transaction.
 func retryUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
 	return changeUnread(ctx, tx, "next_at = CASE WHEN found_at < $3 THEN found_at ELSE $3 END, dismissed_at = NULL", chainKey, hash, at)
 }

@@ -30,8 +30,8 @@ const (
 	maxDepth = 5
 )
 
-// ErrNoReport is the error of a message that is not a delivery status notification (RFC 3464) about a mail. The text of the
-// error names what it lacks.
+// ErrNoReport is the error of a message that is not a delivery status notification (RFC 3464) about a mail. The text of
+// the error names what it lacks.
 var ErrNoReport = errors.New("is no report about a mail of this service")
 
 // Bounce is a mail that a server returned.
@@ -44,8 +44,8 @@ type Bounce struct {
 	mark string // proves that the report was written by somebody who has the mail
 }
 
-// id returns the id of a mail, in its Message-ID. It has a mark that only those know who have the mail, and from which the
-// Token cannot be computed, because replies repeat the id.
+// id returns the id of a mail, in its Message-ID. It has a mark that only those know who have the mail, and from which
+// the Token cannot be computed, because replies repeat the id.
 func (m Mail) id() string { return fmt.Sprintf("%s.%d.%s", m.InvoiceID, m.Number, m.mark()) }
 
 func (m Mail) mark() string {
@@ -56,8 +56,8 @@ func (m Mail) mark() string {
 // mailID matches the id of a mail.
 var mailID = regexp.MustCompile(`\b(inv_[0-9a-z]{1,60})\.([1-9][0-9]{0,8})\.([0-9a-f]{32})\b`)
 
-// TakeReport records a bounce that a message reports. A report of a delay or of a delivery changes nothing, and neither
-// does the report of a mail that failed before. Errors are ErrNoReport, and db.ErrNotFound if no mail has the id.
+// TakeReport records a bounce that a message reports. It ignores a report of a delay or of a delivery, and one
+// about a mail that failed before. Errors are ErrNoReport, and db.ErrNotFound if no mail has the id.
 func (m *Mailer) TakeReport(ctx context.Context, message []byte) (Bounce, error) {
 	b, err := readReport(message)
 	if err != nil {
@@ -106,7 +106,7 @@ type reportReader struct {
 // failed is the Action of a mail that was given up.
 const failed = "failed"
 
-// read reads a part, and those in it. What cannot be decoded is left out.
+// read reads a part, and those in it. It leaves out parts that it cannot decode.
 func (r *reportReader) read(h textproto.MIMEHeader, body io.Reader, depth int) {
 	kind, parameters, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	if strings.HasPrefix(kind, "multipart/") {
@@ -133,7 +133,7 @@ func (r *reportReader) read(h textproto.MIMEHeader, body io.Reader, depth int) {
 	}
 }
 
-// readStatus reads groups of fields: those of the message, and those of each recipient.
+// readStatus reads groups of fields: one about the message, and one about each recipient.
 func (r *reportReader) readStatus(groups *textproto.Reader) {
 	for range maxParts {
 		fields, err := groups.ReadMIMEHeader()

@@ -8,8 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// BounceMail records that a mail which was sent, or may have been, was returned, and cancels the reminders that it belongs
-// to. It changes no mail if the bounce is not Failed. It returns ErrNotFound if no mail has the id, or it was erased.
+// BounceMail records that a mail which was sent, or may have been, was returned, and cancels reminders as
+// cancelReminders does. It changes no mail if the bounce is not Failed. It returns ErrNotFound if no mail has the id,
+// or it was erased.
 func (s Tables) BounceMail(ctx context.Context, b Bounce, now time.Time) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		m, err := db.QueryRow(ctx, tx, mailTable.Scan, mailTable.Select()+" WHERE invoice_id = $1 AND number = $2", b.InvoiceID, b.Number)

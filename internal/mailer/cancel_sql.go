@@ -39,8 +39,8 @@ func cancelOthers(ctx context.Context, tx *db.Tx, m Mail) error {
 	return err
 }
 
-// cancelReminders cancels what waits of the reminders that a failed mail belongs to: those of its invoice or, if the
-// mailbox takes no mails, all of the merchant to the mailbox.
+// cancelReminders cancels the waiting reminders after a mail failed: the reminders of its invoice or, if the mailbox
+// takes no mails, all reminders of the merchant to the mailbox.
 func cancelReminders(ctx context.Context, tx *db.Tx, m Mail) error {
 	_, err := tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE mailbox = $1 AND merchant_id = $2 AND kind = 'reminder' AND state = 'waiting' AND (invoice_id = $3 OR $4)",
 		m.Mailbox, m.MerchantID, m.InvoiceID, noMailbox.MatchString(m.Error))

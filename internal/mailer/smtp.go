@@ -96,7 +96,8 @@ const permanentCode = 500
 
 // aboutAccount matches failures with an enhanced code (RFC 3463) that is not about the recipient (X.1, X.2; for some
 // servers X.4.1, X.5.0) or the content (X.6): servers answer so if they are out of order, and if the account is
-// suspended, over its quota, or may not use the sender's address. So are temporary failures without such a code but 450.
+// suspended, over its quota, or may not use the sender's address. So are temporary failures without such a code but
+// 450.
 var aboutAccount = regexp.MustCompile(`^([45]\d\d [45]\.([03789]\.|4\.([02-9]|1\d)|5\.[1-9]|1\.[78]\b)|4(2\d|5[1-9])( [^4]|$))`)
 
 // aboutMailbox matches failures with an enhanced code about the recipient, and noMailbox those that are permanent. Not

@@ -243,8 +243,8 @@ func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx, now time.Time) error {
 	return mailer.CancelAll(ctx, tx)
 }
 
-// readPast reads the chains from the backup to their heads, and again for lost invoices that it finds. The given number of
-// lost addresses of a chain were watched whenever its blocks were read.
+// readPast reads the chains from the backup to their heads, and again for lost invoices that it finds. The given number
+// of lost addresses of a chain were watched whenever its blocks were read.
 func (s *Server) readPast(ctx context.Context, o RecoverOptions, watched map[string]int) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)

@@ -522,8 +522,8 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 	})
 }
 
-// TestRecoverOldHead runs a recovery while the node is an hour behind: it ends with an error, also while the node reads on,
-// unless the chain has stopped. It reports a transaction that could not be read.
+// TestRecoverOldHead runs a recovery while the node is an hour behind: it ends with an error, also while the node reads
+// on, unless the chain has stopped. It reports a transaction that could not be read.
 func TestRecoverOldHead(t *testing.T) {
 	t.Parallel()
 	config, c, node := scriptedChain(t, "house", 7)

@@ -27,8 +27,8 @@ const (
 	// maxHeadAge is the greatest age of the newest block at which a chain counts as read. A node that is behind
 	// answers with an older one, and without an error.
 	maxHeadAge = 15 * time.Minute
-	// minCatchUp is how much younger the newest block must be to count as progress. That of a node that stays behind
-	// varies by the chain's block time.
+	// minCatchUp is how much younger the newest block must be to count as progress. If a node stays behind, its newest
+	// block's age varies by the chain's block time.
 	minCatchUp = 30 * time.Second
 )
 
@@ -108,8 +108,8 @@ func (s *Server) follow(ctx context.Context, run *chainWorkers, r *reading, o Re
 	return nil
 }
 
-// update records how far a chain is read now. While the newest block is too old, reading is progress only if it is faster
-// than the chain grows.
+// update records how far a chain is read now. While the newest block is too old, reading is progress only if it is
+// faster than the chain grows.
 func (r *reading) update(st indexer.Status, cur ledger.Progress, o RecoverOptions, now time.Time) {
 	was, age := *r, now.Sub(st.IndexedTime)
 	r.indexed, r.head, r.again, r.oldAt = max(cur.Indexed.Number, st.Indexed), st.Head, 0, time.Time{}

@@ -654,9 +654,9 @@ func (g granting) CallContext(ctx context.Context, result any, method string, ar
 	return g.Client.CallContext(ctx, result, method, args...)
 }
 
-// TestNodesVoteAboutAnAuthorization has nodes that are honest (h) and nodes that are not: they refuse each authorization
-// (l) or grant it (g). Without a majority it is sent only if the first node grants it, and otherwise neither sent nor
-// refused.
+// TestNodesVoteAboutAnAuthorization has nodes that are honest (h) and nodes that are not: they refuse each
+// authorization (l) or grant it (g). Without a majority it is sent only if the first node grants it, and otherwise
+// neither sent nor refused.
 func TestNodesVoteAboutAnAuthorization(t *testing.T) {
 	states := map[string]string{
 		"rich l": "refused", "rich lh": "open", "rich lhh": "sent", "rich llh": "refused",

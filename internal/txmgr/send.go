@@ -276,9 +276,9 @@ func (w *Writer) gasWithin(ctx context.Context, nodes []node, to common.Address,
 // errDivided is the error of a call that the first node refuses, and as many nodes do not refuse as do.
 var errDivided = errors.New("the nodes disagree whether the call can be carried out")
 
-// gasOf returns the gas limit of a call, and whether err is that the call cannot be carried out. If the word of one node
-// must not decide that, the nodes vote, each by its own estimate. If they are divided, the first node can only grant the
-// call.
+// gasOf returns the gas limit of a call, and whether err is that the call cannot be carried out. If the word of one
+// node must not decide that, the nodes vote, each by its own estimate. If they are divided, the first node can only
+// grant the call.
 func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most uint64, poll bool) (gas uint64, refused bool, err error) {
 	gas, err = w.gasWithin(ctx, w.estimators(), to, data, most)
 	if err == nil || !w.node.refuses(ctx, w.sender, to, data, err) {

@@ -158,7 +158,8 @@ func TestLeaseDeliveriesFromHead(t *testing.T) {
 	})
 }
 
-// TestLeaseRetry checks that a delivery to be tried again is leased when it is due, among those that were not attempted.
+// TestLeaseRetry checks that a delivery to be tried again is leased when it is due, among those that were not
+// attempted.
 func TestLeaseRetry(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		events := dbtest.Schedule(t, s, "m", 0, 2, now-10)
@@ -269,8 +270,8 @@ func TestFinishDeliveries(t *testing.T) {
 	}
 }
 
-// TestOldURL records an attempt at a URL that the merchant has replaced, and one at the present URL that began before it was
-// set again, or one at a configured URL. The same URL keeps the breaker.
+// TestOldURL records an attempt at a URL that the merchant has replaced, and one at the present URL that began before
+// it was set again, or one at a configured URL. The same URL keeps the breaker.
 func TestOldURL(t *testing.T) {
 	put := func(t *testing.T, s *db.DB, url string, at int64) {
 		_, err := webhooks.PutEndpointOnce(t.Context(), s, webhooks.EndpointRow{MerchantID: "m", URL: url, ChangedAt: rowtest.AtMS(at)}, func(int64) ([]byte, string, error) { return []byte{1}, "k", nil })

@@ -97,8 +97,8 @@ func eventColumns(e *Event) []db.Column {
 	}
 }
 
-// lockEvents keeps other transactions from inserting events until this one ends. It uses an advisory lock, because a row that every
-// event updates would accumulate dead versions.
+// lockEvents keeps other transactions from inserting events until this one ends. It uses an advisory lock, because a
+// row that every event updates would accumulate dead versions.
 func lockEvents(ctx context.Context, tx *db.Tx) error {
 	if !tx.OnPostgres() {
 		return nil

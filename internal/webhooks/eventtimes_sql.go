@@ -32,9 +32,9 @@ func seqsCreated(ctx context.Context, q db.Querier, created db.Span) (after, thr
 	return after, through, err
 }
 
-// seqsAt returns the numbers of two successive events: the first was created before a time, the second was not. They are
-// 0 if there are no such events. It returns the first such events, or the last ones: no earlier, or later, event among
-// those it looks at was created on the other side, as an event with a wrong date may be.
+// seqsAt returns the numbers of two successive events: the first was created before a time, the second was not. They
+// are 0 if there are no such events. It returns the first such events, or the last ones: no earlier, or later, event
+// among those it looks at was created on the other side, as an event with a wrong date may be.
 func seqsAt(ctx context.Context, q db.Querier, at time.Time, last bool) (before, from int64, err error) {
 	newest, err := NewReader(q).LastSeq(ctx)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 // Limits bound a worker. A field that is zero has its default.
 type Limits struct {
 	Healthy int // parallel attempts to healthy endpoints; default 384
-	// Suspect is how many attempts in parallel may go to suspect endpoints. An endpoint is suspect if its last answer was
-	// not a quick success, or it has not answered yet. Default 2048: if fewer endpoints than that hang at the same time,
-	// no healthy endpoint waits for them.
+	// Suspect is how many attempts in parallel may go to suspect endpoints. An endpoint is suspect if its last answer
+	// was not a quick success, or it has not answered yet. Default 2048: if fewer endpoints than that hang at the same
+	// time, no healthy endpoint waits for them.
 	Suspect     int
 	PerMerchant int // parallel exchanges with one merchant, over all workers; default 8
 	// Timeout bounds a whole exchange: looking up the name, dialing, TLS, sending, and receiving the answer's header

@@ -111,7 +111,8 @@ func (r *run) refresh(now time.Time, woken bool) {
 	})
 }
 
-// readSchedule registers the worker, and reads all queues, their breakers, and the endpoints of merchants that had no endpoint.
+// readSchedule registers the worker, and reads all queues, their breakers, and the endpoints of merchants that had no
+// endpoint.
 func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (found snapshot) {
 	found.number = number
 	now := r.conf.Schedule()

@@ -2,8 +2,8 @@ package webhooks
 
 import "time"
 
-// slots are the worker's parallel attempts. Healthy endpoints have slots of their own, which suspect ones cannot fill, so
-// that no healthy endpoint waits for endpoints that are dead or slow.
+// slots are the worker's parallel attempts. Healthy endpoints have slots of their own, which suspect ones cannot fill,
+// so that no healthy endpoint waits for endpoints that are dead or slow.
 type slots struct {
 	healthy int // slots
 	suspect int // slots

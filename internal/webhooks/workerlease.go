@@ -13,8 +13,8 @@ import (
 // leaseRest is how long a lease request lets waiting creates go first.
 const leaseRest = 10 * time.Millisecond
 
-// leaseRequest is a request for leases from queues of healthy or of suspect endpoints. It runs in the background, one of
-// each kind at a time. A merchant is part of one request at a time.
+// leaseRequest is a request for leases from queues of healthy or of suspect endpoints. It runs in the background, one
+// of each kind at a time. A merchant is part of one request at a time.
 type leaseRequest struct {
 	LeaseRequest
 	kind      kind

@@ -164,8 +164,8 @@ func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found c
 	return nil
 }
 
-// Domain returns the EIP-712 domain under which authorizations of a token are signed, by more than half of the nodes that
-// answer. It is read from the token's contract, and compared with the contract's DOMAIN_SEPARATOR. The error is an
+// Domain returns the EIP-712 domain under which authorizations of a token are signed, by more than half of the nodes
+// that answer. It is read from the token's contract, and compared with the contract's DOMAIN_SEPARATOR. The error is an
 // *invoice.RefusalError if they differ. Without a majority, the domain is the one that was read before.
 func (c *Checker) Domain(ctx context.Context, chainKey string, address invoice.Address) (Domain, error) {
 	key := token{chainKey, address}

@@ -61,8 +61,8 @@ type evmChain struct {
 	tag       uint64 // number of the block with the tags safe and finalized
 }
 
-// contractAddresses are the contracts of a chain. The burner is an account that accepts any signature and can burn gas, and
-// disperse makes many transfers in one transaction.
+// contractAddresses are the contracts of a chain. The burner is an account that accepts any signature and can burn gas,
+// and disperse makes many transfers in one transaction.
 type contractAddresses struct{ token, other, registry, burner, disperse, factory, relay common.Address }
 
 func (c *evmChain) head() *block { return c.canonical[len(c.canonical)-1] }

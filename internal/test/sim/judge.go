@@ -168,8 +168,8 @@ func (o *order) judge(inv apitypes.Invoice, a balance, miss func(string, ...any)
 	}
 }
 
-// mayStayOpen reports whether the order may stay open: a payment may be in a transaction that no node returns, or an order
-// that was void in a lost past cannot be made void again, because a payment is in quarantine.
+// mayStayOpen reports whether the order may stay open: a payment may be in a transaction that no node returns, or an
+// order that was void in a lost past cannot be made void again, because a payment is in quarantine.
 func (o *order) mayStayOpen(a balance) bool {
 	return o.chain.hides() && (o.voiding || a.due.Cmp(o.amount()) < 0) || o.voiding && o.merchant.world.isRestored() && o.merchant.world.screening.holds(o)
 }

@@ -205,8 +205,9 @@ func (w *world) decideAgain() {
 	}
 }
 
-// voidAgain repeats the merchant's request after a restore until the service carries it out or the invoice is not open. The
-// service refuses it while blocks since the backup are being read, and while payments that cover the invoice are held.
+// voidAgain repeats the merchant's request after a restore until the service carries it out or the invoice is not open.
+// The service refuses it while blocks since the backup are being read, and while payments that cover the invoice are
+// held.
 func (o *order) voidAgain() {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := o.void()

@@ -25,8 +25,8 @@ func placeholders(form string) (names []string) {
 	return slices.Compact(names)
 }
 
-// formsOf returns the plural forms of each text of a file, with "other" for the usual form. Of two texts with an id, the
-// last would be shown, so the test fails.
+// formsOf returns the plural forms of each text of a file, with "other" for the usual form. Of two texts with an id,
+// the last would be shown, so the test fails.
 func formsOf(t *testing.T, folder fs.FS, name string) map[string]map[string]string {
 	t.Helper()
 	body, err := fs.ReadFile(folder, name)

@@ -41,10 +41,10 @@ func (a *API) readThrough(ctx context.Context, chainKey string) (invoice.Header,
 	return cursor.ReadThrough(), nil
 }
 
-// replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It is
-// zero without a hash. The error describes what a contract can still do with the hash, or that the transaction was mined
-// in a block that is not final: with another hash, the refund could be withdrawn and sent again. A wallet may replace one
-// that waits.
+// replaceable returns the hash of a submission that another one may replace: one that cannot be executed any more. It
+// is zero without a hash. The error describes what a contract can still do with the hash, or that the transaction was
+// mined in a block that is not final: with another hash, the refund could be withdrawn and sent again. A wallet may
+// replace one that waits.
 func (a *API) replaceable(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Hash, error) {
 	refund, s, err := a.inForce(ctx, refundID, submissionID, merchantID)
 	if err != nil || s.TxHash.IsZero() || s.TxHash == tx {

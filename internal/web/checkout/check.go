@@ -96,7 +96,7 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 const maxShown = 200
 
 // lookUp returns the stored payments of a transaction or, without any, the report of
-// the nodes. Lookups at the nodes are limited; errors are those of lookups.ask.
+// the nodes. Lookups at the nodes are limited; its errors are the same as of lookups.ask.
 func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash) (lookup, error) {
 	rows, err := c.conf.Reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
 	if err != nil {

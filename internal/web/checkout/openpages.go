@@ -85,7 +85,7 @@ func (c *Checkout) OpenStreams() int {
 	return c.open.Count()
 }
 
-// join counts a stream for an invoice. Errors are those of Join. It returns the number of the read that
+// join counts a stream for an invoice. It returns the errors of Join, and the number of the read that
 // the caller begins, or 0 if the status is known.
 func (p *openPages) join(id string, claims []webpage.StreamClaim) (read uint64, err error) {
 	if err := p.Join(claims...); err != nil {

@@ -33,9 +33,9 @@ func (d *Dashboard) NotifyApprovers(ctx context.Context) {
 	}
 }
 
-// notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the merchant's limit of a day,
-// is due again later. A mail that a server answered counts for that limit, so that it is not repeated to a recipient without
-// end. The error is db.ErrNotFound without one.
+// notifyApprover sends the next mail about requests for approval. One that fails, or is beyond the merchant's limit of
+// a day, is due again later. A mail that a server answered counts for that limit, so that it is not repeated to a
+// recipient without end. The error is db.ErrNotFound without one.
 func (d *Dashboard) notifyApprover(ctx context.Context) error {
 	due, err := d.cfg.Sessions.TakeApprovalNotices(ctx)
 	to := func(n access.ApprovalNotice) mailed { return mailed{toApprove, n.Person.Email, n.MerchantID} }

@@ -158,8 +158,8 @@ func TestNotifyApprover(t *testing.T) {
 	}
 }
 
-// TestNotifyApproverOfAServerThatAnswers compares a server that refuses mails with an outage. Its answers use up the limit
-// of a day, also if they repeat the address.
+// TestNotifyApproverOfAServerThatAnswers compares a server that refuses mails with an outage. Its answers use up the
+// limit of a day, also if they repeat the address.
 func TestNotifyApproverOfAServerThatAnswers(t *testing.T) {
 	t.Parallel()
 	const people, attempts = 2, int(MailDay / access.ApprovalNoticePause)

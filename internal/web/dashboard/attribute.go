@@ -138,8 +138,8 @@ func (d *Dashboard) addNewestEvent(r *http.Request, view *invoiceView) error {
 	return nil
 }
 
-// addUnattributed adds the payments without an invoice that came to the invoice's address in its token, of the merchant's
-// newest ones. If there are others, it adds the list of all.
+// addUnattributed adds the payments without an invoice that came to the invoice's address in its token, of the
+// merchant's newest ones. If there are others, it adds the list of all.
 func (d *Dashboard) addUnattributed(r *http.Request, view *invoiceView) error {
 	v := visitOf(r)
 	for _, kind := range []apitypes.InboxKind{apitypes.InboxClaimed, apitypes.InboxUnattributed} {

@@ -182,8 +182,8 @@ type redeliverForm struct {
 	Sent   int64
 }
 
-// failedEvents returns how many events that a query of the interface selects have failed, with + if there are others than it
-// reads, or "".
+// failedEvents returns how many events that a query of the interface selects have failed, with + if there are others
+// than it reads, or "".
 func (d *Dashboard) failedEvents(ctx context.Context, query url.Values) (count string, err error) {
 	query.Set("delivery", string(apitypes.WithFailed))
 	var list apitypes.EventList

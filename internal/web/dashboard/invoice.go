@@ -148,8 +148,8 @@ func (d *Dashboard) object(folder string) handler {
 	}
 }
 
-// act returns a handler that makes a request about the invoice of a page, and leads to the invoice's page or, once it is
-// deleted, to the list. If the interface refuses the request, the reason is shown on the invoice's page.
+// act returns a handler that makes a request about the invoice of a page, and leads to the invoice's page or, once it
+// is deleted, to the list. If the interface refuses the request, the reason is shown on the invoice's page.
 func (d *Dashboard) act(method, act string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return d.actOnInvoice(w, r, method, act, struct{}{})

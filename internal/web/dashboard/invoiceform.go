@@ -47,8 +47,8 @@ func (f *fields) member(name string) any {
 	return nil
 }
 
-// creation returns the body of a request that creates an object, of the merchant that the form names, or else the page. It
-// has no members to remove.
+// creation returns the body of a request that creates an object, of the merchant that the form names, or else the page.
+// It has no members to remove.
 func (f *fields) creation(v *visit, body map[string]any) map[string]any {
 	if body["merchantId"] = f.member("merchantId"); body["merchantId"] == nil && v.merchant != "" {
 		body["merchantId"] = v.merchant
@@ -115,8 +115,8 @@ type metadataRow struct {
 	Error      string
 }
 
-// tokens returns the tokens of all networks, in the order of their names, and the chosen one, if any, which the service may
-// no longer accept for new invoices.
+// tokens returns the tokens of all networks, in the order of their names, and the chosen one, if any, which the service
+// may no longer accept for new invoices.
 func (v *visit) tokens(chosen string) []tokenChoice {
 	var all []tokenChoice
 	for _, c := range v.chains {

@@ -177,7 +177,8 @@ func TestSavedFilters(t *testing.T) {
 	}
 }
 
-// TestRefusedFilters tries to save filters without a name, of an unknown list, without parameters, and more than permitted.
+// TestRefusedFilters tries to save filters without a name, of an unknown list, without parameters, and more than
+// permitted.
 func TestRefusedFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -120,8 +120,8 @@ func hashField(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(r.PostFormValue("txHash")))
 }
 
-// submission returns a handler that changes a submission through the interface. The path names the submission unless it is a
-// new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
+// submission returns a handler that changes a submission through the interface. The path names the submission unless it
+// is a new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
 func (d *Dashboard) submission(method, act string, body func(r *http.Request) any) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return d.changeSubmission(w, r, method, act, body(r))

@@ -53,8 +53,8 @@ func (v *visit) SignedIn() bool { return v.session.ID != "" }
 func (v *visit) Merchant() string { return v.merchant }
 
 // Link returns the address of a page of the dashboard. It names the merchant that this page is about, so that the page
-// does not act for the merchant of another session that begins in the same browser. Pairs of a name and a value are added
-// to its query, except pairs with an empty value.
+// does not act for the merchant of another session that begins in the same browser. Pairs of a name and a value are
+// added to its query, except pairs with an empty value.
 func (v *visit) Link(path string, pairs ...string) string {
 	query := v.query()
 	for pair := range slices.Chunk(pairs, 2) {

@@ -49,8 +49,8 @@ var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// NewFile returns the file with a name and a body, at a path in a folder: below it, in a folder named by the body's hash.
-// It panics if the name has an unknown extension.
+// NewFile returns the file with a name and a body, at a path in a folder: below it, in a folder named by the body's
+// hash. It panics if the name has an unknown extension.
 func NewFile(folder, name string, body []byte) File {
 	sum, ext := sha256.Sum256(body), path.Ext(name)
 	if mediaTypes[ext] == "" {
