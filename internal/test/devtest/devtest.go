@@ -3,6 +3,7 @@
 package devtest
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,10 +87,16 @@ func (w *World) Merchant(t testing.TB, id, webhookURL string) Merchant {
 	return Merchant{Key: key, Secret: secret}
 }
 
-// Pay pays an invoice by the button of its page, which pays from the test wallet.
+// Pay pays an invoice by the button of its page, which pays from the test wallet. The page has none while the service has
+// not read the chain for a while, as in the first moments of a world on a busy machine.
 func (w *World) Pay(t testing.TB, invoiceID string) {
 	t.Helper()
-	if status, _, body := visit(t, http.MethodPost, w.Info.BaseURL+"/checkout/"+invoiceID+"/test-payment", nil); status != http.StatusSeeOther {
+	page := w.Info.BaseURL + "/checkout/" + invoiceID
+	poll(t, "no button of the test wallet at "+page, func(context.Context) bool {
+		_, _, body := visit(t, http.MethodGet, page, nil)
+		return strings.Contains(body, "/test-payment")
+	})
+	if status, _, body := visit(t, http.MethodPost, page+"/test-payment", nil); status != http.StatusSeeOther {
 		t.Fatalf("devtest: the test payment of %s is answered with %d\n%s", invoiceID, status, body)
 	}
 }

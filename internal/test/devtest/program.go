@@ -130,27 +130,35 @@ func (p *Program) Await(pattern string) string {
 	}
 }
 
-// eventPoll is how often the state of a delivery is requested.
-const eventPoll = 50 * time.Millisecond
+// pollEvery is how often a world is asked for its state.
+const pollEvery = 50 * time.Millisecond
+
+// poll waits until a world is in a state.
+func poll(t testing.TB, missing string, isIn func(ctx context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for !isIn(ctx) {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("devtest: %s", missing)
+		}
+	}
+}
 
 // AwaitDelivery waits until an event about an invoice was delivered.
 func (w *World) AwaitDelivery(t testing.TB, invoiceID string, typ apitypes.EventType) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	ticker := time.NewTicker(eventPoll)
-	defer ticker.Stop()
-	for {
+	poll(t, fmt.Sprintf("%s of %s was not delivered", typ, invoiceID), func(ctx context.Context) bool {
 		for event, err := range w.Operator.Events(ctx, client.EventFilter{InvoiceID: invoiceID, Type: typ, Delivery: apitypes.WithDelivered}) {
 			expect.OK(t, err)
 			if event.Delivery != nil {
-				return
+				return true
 			}
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("devtest: %s of %s was not delivered", typ, invoiceID)
-		}
-	}
+		return false
+	})
 }
