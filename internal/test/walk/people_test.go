@@ -143,7 +143,7 @@ func account(w *walk) {
 	w.click("Payments", "")
 	w.look("payments")
 	w.matches(before["Received"])
-	short := w.read(`(0x[0-9a-f]+…[0-9a-f]+)`)
+	short := w.read(`(0x[0-9a-f]+…[0-9a-f]+)\b`)
 	for _, by := range [][2]string{{"hash", short}, {"amount", "7.25"}, {"e-mail", "maria@cafe.example"}, {"word", "wedding"}} {
 		w.search(by[0], by[1])
 	}
