@@ -63,9 +63,7 @@ func (c *Chain) reopen() {
 	for tries := 0; ; tries++ {
 		listener, err := listen(c.running, c.port.addr)
 		if err == nil {
-			err = c.port.serve(listener)
-		}
-		if err == nil {
+			c.port.serve(listener)
 			return
 		}
 		if tries == 0 {

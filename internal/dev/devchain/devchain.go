@@ -1,7 +1,7 @@
 // Package devchain runs a real Ethereum chain inside the process, for development, the demo and tests.
 //
 // It is go-ethereum's virtual machine, block chain, transaction pool and miner without its node (packages node and eth),
-// which takes long to compile. JSON-RPC over HTTP and WebSocket is go-ethereum's server with methods of this package.
+// which takes long to compile. JSON-RPC over HTTP is go-ethereum's server with methods of this package.
 // Seal replaces the consensus client: it makes the miner build a block on a given parent with a given timestamp, inserts
 // the block and makes it the head.
 //
@@ -42,7 +42,7 @@ type Config struct {
 	// BlockTime below a second gives one block per second on average. While transactions are pending or not final,
 	// timestamps may be up to two seconds ahead of the clock.
 	BlockTime time.Duration
-	// RPCAddr is the IP address and port of JSON-RPC, both HTTP and WebSocket; empty means 127.0.0.1:0, a free port.
+	// RPCAddr is the IP address and port of JSON-RPC; empty means 127.0.0.1:0, a free port.
 	RPCAddr string
 	// Logger receives the chain's warnings and errors; nil discards them. geth has one logger per process, so with
 	// several chains the logger of the last one started receives the lines of all chains.
@@ -69,8 +69,7 @@ type Chain struct {
 	conf    Config
 	lock    *flock.Flock // of the data folder; nil in memory
 	node    *node
-	watches *watches
-	methods *rpc.Server // of client
+	methods *rpc.Server // of client and port
 	client  *ethclient.Client
 	port    *rpcPort
 
@@ -116,9 +115,7 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	if err := c.open(ctx); err != nil {
 		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, c.shutDown(), listener.Close()))
 	}
-	if err := c.port.serve(listener); err != nil {
-		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, c.shutDown()))
-	}
+	c.port.serve(listener)
 	c.background.Go(func() { c.sealPeriodically(c.running) })
 	return c, nil
 }
@@ -138,10 +135,10 @@ func (c *Chain) open(ctx context.Context) (err error) {
 	if c.node, err = openNode(c.conf.DataDir, c.Keys); err != nil {
 		return err
 	}
-	c.port.apis, c.watches = newAPIs(c.node)
-	if c.methods, err = newRPCServer(c.port.apis); err != nil {
+	if c.methods, err = newRPCServer(newAPIs(c.node)); err != nil {
 		return err
 	}
+	c.port.methods = c.methods
 	c.client = ethclient.NewClient(rpc.DialInProc(c.methods))
 	return c.completeWorld(ctx, complete)
 }
@@ -154,9 +151,6 @@ func (c *Chain) shutDown() error {
 	if c.client != nil {
 		c.client.Close()
 		c.methods.Stop()
-	}
-	if c.watches != nil {
-		c.watches.close()
 	}
 	if c.node != nil {
 		err = errors.Join(err, c.node.close())
@@ -189,9 +183,6 @@ func (c *Chain) ChainID() *big.Int { return new(big.Int).SetUint64(ChainID) }
 
 // RPCURL returns the http:// URL of JSON-RPC.
 func (c *Chain) RPCURL() string { return "http://" + c.port.addr }
-
-// WSURL returns the ws:// URL of JSON-RPC.
-func (c *Chain) WSURL() string { return "ws://" + c.port.addr }
 
 // Client returns an in-process client of JSON-RPC. It is closed with the chain.
 func (c *Chain) Client() *ethclient.Client { return c.client }

@@ -115,22 +115,6 @@ func TestJSONRPC(t *testing.T) {
 	if id, err := overHTTP.ChainID(t.Context()); err != nil || id.Cmp(c.ChainID()) != 0 {
 		t.Errorf("chain id over HTTP: %v, %v; want %v", id, err, c.ChainID())
 	}
-	overWS, err := ethclient.DialContext(t.Context(), c.WSURL())
-	expect.OK(t, err)
-	defer overWS.Close()
-	heads := make(chan *types.Header, 1)
-	subscription, err := overWS.SubscribeNewHead(t.Context(), heads)
-	expect.OK(t, err)
-	defer subscription.Unsubscribe()
-	seal(t, c)
-	select {
-	case head := <-heads:
-		if head.Hash() != c.head().Hash() {
-			t.Errorf("announced %s, head is %s", head.Hash(), c.head().Hash())
-		}
-	case err := <-subscription.Err():
-		t.Fatal(err)
-	}
 }
 
 func TestPayments(t *testing.T) {

@@ -34,18 +34,16 @@ const (
 )
 
 // newAPIs returns the methods of JSON-RPC by their prefix. go-ethereum's rpc package serves each exported method.
-func newAPIs(n *node) (map[string]any, *watches) {
-	w := newWatches(n)
-	eth := &ethAPI{watches: w, node: n, fees: gasprice.NewOracle(feeSource{n}, gasprice.Config{
+func newAPIs(n *node) map[string]any {
+	eth := &ethAPI{node: n, fees: gasprice.NewOracle(feeSource{n}, gasprice.Config{
 		Blocks: tipBlocks, Percentile: tipPercentile, MaxHeaderHistory: feeHistory, MaxBlockHistory: feeHistory,
 		MaxPrice: gasprice.DefaultMaxPrice, IgnorePrice: gasprice.DefaultIgnorePrice,
 	}, big.NewInt(1))}
-	return map[string]any{"eth": eth, "net": netAPI{}, "web3": web3API{}}, w
+	return map[string]any{"eth": eth, "net": netAPI{}, "web3": web3API{}}
 }
 
 // ethAPI has the methods eth_*.
 type ethAPI struct {
-	*watches
 	node *node
 	fees *gasprice.Oracle
 }

@@ -43,60 +43,26 @@ func transfer(t *testing.T, c *Chain, amount int64) common.Hash {
 	return hash
 }
 
-func TestSubscriptions(t *testing.T) {
-	c := start(t, Config{})
-	client := dial(t, c.WSURL())
-	logs := make(chan types.Log, 10)
-	ofLogs, err := client.SubscribeFilterLogs(t.Context(), ethereum.FilterQuery{Addresses: []common.Address{c.Token}}, logs)
-	expect.OK(t, err)
-	defer ofLogs.Unsubscribe()
-	pending := make(chan common.Hash, 10)
-	ofPending, err := client.Client().EthSubscribe(t.Context(), pending, "newPendingTransactions")
-	expect.OK(t, err)
-	defer ofPending.Unsubscribe()
-	tx := transfer(t, c, 5)
-	expect.Equal(t, <-pending, tx, "transaction … is reported:")
-	seal(t, c)
-	expect.OK(t, c.Reorg(t.Context(), 1, false))
-	for _, removed := range []bool{false, true} {
-		if got := <-logs; got.TxHash != tx || got.Removed != removed {
-			t.Errorf("log %+v is reported; want removed to be %t", got, removed)
-		}
-	}
-	refused(t, c, "notifications not supported", "eth_subscribe", "newHeads") // over HTTP
-}
-
 // TestPortKeepsPagesOut sends what a page of another site could send.
 func TestPortKeepsPagesOut(t *testing.T) {
 	c := start(t, Config{})
 	_, port, _ := strings.Cut(strings.TrimPrefix(c.RPCURL(), "http://"), ":")
 	const body = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`
 	for _, test := range []struct {
-		host, path, origin string
-		websocket          bool
-		want               int
+		host, path string
+		want       int
 	}{
-		{"127.0.0.1:" + port, "/", "", false, http.StatusOK},
-		{"localhost:" + port, "/", "", false, http.StatusOK},
-		{"LOCALHOST", "/", "", false, http.StatusOK},
-		{"[::1]", "/", "", false, http.StatusOK},
-		{"attacker.example:" + port, "/", "", false, http.StatusForbidden},
-		{"localhost.attacker.example", "/", "", false, http.StatusForbidden},
-		{"127.0.0.1:" + port, "/x", "", false, http.StatusNotFound},
-		{"127.0.0.1:" + port, "/", "", true, http.StatusSwitchingProtocols},
-		{"127.0.0.1:" + port, "/", "https://attacker.example", true, http.StatusForbidden},
+		{"127.0.0.1:" + port, "/", http.StatusOK},
+		{"localhost:" + port, "/", http.StatusOK},
+		{"LOCALHOST", "/", http.StatusOK},
+		{"[::1]", "/", http.StatusOK},
+		{"attacker.example:" + port, "/", http.StatusForbidden},
+		{"localhost.attacker.example", "/", http.StatusForbidden},
+		{"127.0.0.1:" + port, "/x", http.StatusNotFound},
 	} {
 		request := expect.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, c.RPCURL()+test.path, strings.NewReader(body)))
 		request.Host = test.host
 		request.Header.Set("Content-Type", "application/json")
-		if test.websocket {
-			request.Method, request.Body, request.ContentLength = http.MethodGet, nil, 0
-			request.Header = http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"},
-				"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}}
-		}
-		if test.origin != "" {
-			request.Header.Set("Origin", test.origin)
-		}
 		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 		expect.OK(t, err)
 		expect.Equal(t, answer.StatusCode, test.want, "%+v: the status is", test)

@@ -24,15 +24,14 @@ const (
 // portTimeout bounds how long closing the port waits for requests that are being answered.
 const portTimeout = 5 * time.Second
 
-// rpcPort serves JSON-RPC over HTTP and WebSocket at one port. It can be closed and reopened.
+// rpcPort serves JSON-RPC over HTTP at one port. It can be closed and reopened.
 type rpcPort struct {
-	addr   string // IP address and port
-	apis   map[string]any
-	logger *slog.Logger
+	addr    string // IP address and port
+	methods http.Handler
+	logger  *slog.Logger
 
 	mu     sync.Mutex
 	server *http.Server // nil while the port is closed
-	rpc    *rpc.Server
 	served sync.WaitGroup
 }
 
@@ -65,14 +64,10 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // serve answers requests from a listener, which it closes when it fails and when the port is closed.
-func (p *rpcPort) serve(listener net.Listener) error {
-	methods, err := newRPCServer(p.apis)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
+func (p *rpcPort) serve(listener net.Listener) {
 	limits := rpc.DefaultHTTPTimeouts
 	server := &http.Server{
-		Handler:           portHandler(methods, methods.WebsocketHandler(nil)),
+		Handler:           portHandler(p.methods),
 		ReadTimeout:       limits.ReadTimeout,
 		ReadHeaderTimeout: limits.ReadHeaderTimeout,
 		WriteTimeout:      limits.WriteTimeout,
@@ -81,13 +76,12 @@ func (p *rpcPort) serve(listener net.Listener) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.server, p.rpc = server, methods
+	p.server = server
 	p.served.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			p.logger.Error("development chain: JSON-RPC has stopped", "err", err)
 		}
 	})
-	return nil
 }
 
 // close closes the port with its connections. Closing a closed port does nothing.
@@ -97,7 +91,6 @@ func (p *rpcPort) close() error {
 	if p.server == nil {
 		return nil
 	}
-	p.rpc.Stop() // ends the WebSocket connections
 	ctx, cancel := context.WithTimeout(context.Background(), portTimeout)
 	defer cancel()
 	err := p.server.Shutdown(ctx)
@@ -105,22 +98,20 @@ func (p *rpcPort) close() error {
 		err = p.server.Close()
 	}
 	p.served.Wait()
-	p.server, p.rpc = nil, nil
+	p.server = nil
 	return err
 }
 
-// portHandler serves WebSocket and HTTP at the path /.
-func portHandler(overHTTP, overWebSocket http.Handler) http.Handler {
+// portHandler serves JSON-RPC at the path /.
+func portHandler(methods http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path != "/":
 			http.NotFound(w, r)
-		case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-			overWebSocket.ServeHTTP(w, r) // it checks the origin
 		case !isLocalName(r.Host):
 			http.Error(w, "invalid host specified", http.StatusForbidden)
 		default:
-			overHTTP.ServeHTTP(w, r)
+			methods.ServeHTTP(w, r)
 		}
 	})
 }
