@@ -22,6 +22,8 @@ const (
 	burst                  = burstPaid + burstStrays
 	// burstPoll is the interval at which the API is polled for the last payment. Polling takes CPU time of the server.
 	burstPoll = 5 * time.Millisecond
+	// burstWait is the interval at which the service looks for a block, so that its wait is a small part of the time.
+	burstWait = 20 * time.Millisecond
 	// warmBursts are bursts before the ones that count.
 	warmBursts = 1
 )
@@ -97,7 +99,7 @@ func (r *measurement) startBursts(ctx context.Context, open int) (_ *service, er
 	if err != nil {
 		return nil, errors.Join(err, n.stop())
 	}
-	s, err := r.startServer(ctx, n, serverConfig{Database: database, Registry: n.Registry})
+	s, err := r.startServer(ctx, n, serverConfig{Database: database, Registry: n.Registry, PollInterval: burstWait})
 	if err != nil {
 		return nil, errors.Join(err, n.stop())
 	}
@@ -132,7 +134,7 @@ func (s *service) bareBurst(ctx context.Context) (took time.Duration, err error)
 	if err != nil {
 		return 0, err
 	}
-	node, err := rpc.DialContext(ctx, s.node.WS)
+	node, err := rpc.DialContext(ctx, s.node.HTTP)
 	if err != nil {
 		return 0, err
 	}

@@ -85,7 +85,7 @@ func (h history) invoiceOf(n int, ownAddress bool, token invoice.Address, now ti
 
 // nodeReady is the line that a node's process prints when it is ready.
 type nodeReady struct {
-	HTTP, WS        string
+	HTTP            string
 	Token, Registry invoice.Address
 	First, Last     uint64 // blocks that hold the history
 	Newest          invoice.Header
@@ -174,7 +174,7 @@ func (h history) write(ctx context.Context, node *devchain.Chain) (w *historyWri
 		Number: head.Number.Uint64(), Hash: invoice.Hash(head.Hash()), Time: time.Unix(int64(head.Time), 0),
 	}
 	return w, nodeReady{
-		HTTP: node.RPCURL(), WS: node.WSURL(),
+		HTTP:  node.RPCURL(),
 		Token: invoice.Address(w.token), Registry: invoice.Address(node.Registry),
 		First: first + 1, Last: first + uint64(h.Blocks), Newest: newest,
 	}, nil

@@ -38,6 +38,8 @@ type serverConfig struct {
 	Registry   invoice.Address
 	StartBlock *uint64
 	Webhook    webhooks.Endpoint // without a URL no events are delivered
+	// PollInterval is the wait between two looks at the chain; 0 means indexer.DefaultPollInterval.
+	PollInterval time.Duration
 }
 
 // serve runs the server of a measurement until its standard input ends.
@@ -62,7 +64,7 @@ func serve(ctx context.Context, text string) (err error) {
 		return err
 	}
 	return server.Run(ctx, server.Config{
-		Listeners: listeners, Database: c.Database, Chains: []server.Chain{{Chain: local}},
+		Listeners: listeners, Database: c.Database, Chains: []server.Chain{{Chain: local, PollInterval: c.PollInterval}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: webhooks.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
