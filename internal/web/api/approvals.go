@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,27 +22,20 @@ type ApprovalReader interface {
 // listApprovals answers GET /api/approvals.
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("approvals", "merchantId", "state")
-	merchantID, possible := q.merchantID()
-	filter := access.ApprovalFilter{MerchantID: merchantID, Before: q.cursor(scope), At: a.conf.Now()}
-	filter.State = access.ApprovalState(one(q, "state", access.ApprovalStates))
-	if q.err != nil {
-		return q.err
-	}
-	page := listing[access.Approval]{name: "approvals", limit: limit, elements: elementsOf(apiconv.Approval)}
-	return page.before(scope, possible, func(a *access.Approval) string { return a.ID }, func(ctx context.Context, before string, n int) ([]access.Approval, error) {
-		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
-		found, err := a.conf.Reader.Approvals(ctx, filter)
-		return found, db.During("list requests for approval", err)
-	}).serve(a, w, r)
+	filter := access.ApprovalFilter{MerchantID: q.merchantID(), At: a.conf.Now(), State: access.ApprovalState(one(q, "state", access.ApprovalStates))}
+	return listing[access.Approval]{
+		name: "approvals", query: q, scope: q.scope("approvals", "merchantId", "state"), elements: elementsOf(apiconv.Approval),
+		key: func(a *access.Approval) string { return a.ID },
+		find: func(ctx context.Context, before string, n int) ([]access.Approval, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Approvals(ctx, filter))
+		},
+	}.serve(a, w, r)
 }
 
 // getApproval answers GET /api/approvals/{id}.
 func (a *API) getApproval(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, access.PrefixApproval)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	now := a.conf.Now()
 	found, err := a.conf.Reader.Approval(r.Context(), id, now)
 	if err == nil && !access.FromContext(r.Context()).Sees(found.MerchantID) {

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // listAudit answers GET /api/audit.
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("audit", "merchantId", "action", "since")
-	merchantID, possible := q.merchantID()
-	filter := access.AuditFilter{MerchantID: merchantID, Since: q.time("since")}
+	scope := q.scope("audit", "merchantId", "action", "since")
+	filter := access.AuditFilter{MerchantID: q.merchantID(), Since: q.time("since")}
 	before, ok := q.position("cursor", scope)
 	if action, ok := q.get("action"); ok {
 		filter.Action = access.Action(action)
-		possible = possible && isVisibleASCII(action)
+		q.none = q.none || !isVisibleASCII(action)
 	}
 	if q.err != nil {
 		return q.err
@@ -33,23 +34,16 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return listing[access.Entry]{
-		name: "entries", limit: limit,
+		name: "entries", query: q, elements: elementsOf(apiconv.AuditEntry),
 		read: func(ctx context.Context, last *access.Entry, n int) ([]access.Entry, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
 			if last != nil {
 				filter.Before = last.Seq
 			}
 			filter.Limit = n
 			found, err := a.conf.Reader.AuditEntries(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list audit entries: %w", err)
-			}
-			return found, "", nil
+			return all(found, db.During("list audit entries", err))
 		},
-		elements: elementsOf(apiconv.AuditEntry),
-		cursor:   descendingCursor(scope, func(e *access.Entry) string { return h.at(e.Seq, -1, 0).key() }),
+		cursor: descendingCursor(scope, func(e *access.Entry) string { return h.at(e.Seq, -1, 0).key() }),
 	}.serve(a, w, r)
 }
 
@@ -61,4 +55,29 @@ func (a *API) auditBefore(ctx context.Context, h history, scope string, p positi
 		return 0, fmt.Errorf("find the newest entry of the audit log: %w", err)
 	}
 	return h.resumeBefore(scope, p, shared, head.Seq, reason)
+}
+
+// listRequests answers GET /api/requests.
+func (a *API) listRequests(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	filter := access.RequestFilter{MerchantID: q.merchantID(), Status: access.RequestStatus(one(q, "status", access.RequestStatuses)), KeyID: q.id("keyId", "", "a key")}
+	if filter.KeyID == "" && q.values.Has("keyId") {
+		q.reject("keyId", "must be the id of a key")
+	}
+	return listing[access.LoggedRequest]{
+		name: "requests", query: q, scope: q.scope("requests", "merchantId", "keyId", "status"), elements: elementsOf(LoggedRequest),
+		key: func(e *access.LoggedRequest) string { return e.ID },
+		find: func(ctx context.Context, before string, n int) ([]access.LoggedRequest, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Requests(ctx, filter))
+		},
+	}.serve(a, w, r)
+}
+
+// LoggedRequest converts a request of the log.
+func LoggedRequest(e access.LoggedRequest) apitypes.LoggedRequest {
+	return apitypes.LoggedRequest{
+		ID: e.ID, At: e.At.Unix(), MerchantID: e.MerchantID, KeyID: e.KeyID, Method: e.Method, Route: e.Route, Path: e.Path, Status: e.Status,
+		Code: e.Code, Detail: e.Detail, DurationMs: e.Duration.Milliseconds(), Client: e.Client, RequestID: e.RequestID, IdempotencyKey: e.Idempotent,
+	}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of authorizations at the public door.
@@ -60,11 +58,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
-	inv, err := a.conf.Reader.Invoice(r.Context(), id) // only existing invoices have a tracked limit
+	inv, err := a.conf.Reader.Invoice(r.Context(), r.PathValue("id")) // only existing invoices have a tracked limit
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
@@ -86,29 +80,24 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	invoiceID := r.PathValue("id")
-	if !isVisibleASCII(invoiceID) || given && !isVisibleASCII(named) {
-		return db.ErrNotFound
-	}
-	const newest = 1
-	if !given {
-		found, err := a.conf.Reader.AuthorizationsOfInvoice(r.Context(), invoiceID, newest)
-		if err != nil {
-			return fmt.Errorf("read the authorizations of %s: %w", invoiceID, err)
+	var found []ledger.Authorization
+	var err error
+	switch invoiceID := r.PathValue("id"); {
+	case !given:
+		found, err = a.conf.Reader.AuthorizationsOfInvoice(r.Context(), invoiceID, 1)
+	case isVisibleASCII(named):
+		found = make([]ledger.Authorization, 1)
+		if found[0], err = a.conf.Reader.Authorization(r.Context(), named); found[0].InvoiceID != invoiceID {
+			found = nil
 		}
-		if len(found) == 0 {
-			return db.ErrNotFound
-		}
-		return a.answerAuthorization(w, r, found[0], wait)
-	}
-	found, err := a.conf.Reader.Authorization(r.Context(), named)
-	if err == nil && found.InvoiceID != invoiceID {
-		err = db.ErrNotFound
 	}
 	if err != nil {
 		return fmt.Errorf("read authorization: %w", err)
 	}
-	return a.answerAuthorization(w, r, found, wait)
+	if len(found) == 0 {
+		return db.ErrNotFound
+	}
+	return a.answerAuthorization(w, r, found[0], wait)
 }
 
 // answerAuthorization answers with the state of an authorization, as soon as its outcome
@@ -129,27 +118,23 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
-func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known ledger.Authorization, wait time.Duration) (_ ledger.Authorization, err error) {
-	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
-	defer cancel()
-	ctx, cancel := context.WithTimeout(whole, wait)
-	defer cancel()
-	if err := webpage.ClearDeadlines(w); err != nil {
-		return known, err
-	}
-	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
-	after, err := a.conf.Feed.Head(ctx)
-	for err == nil {
-		known, err = a.conf.Reader.Authorization(ctx, known.ID)
-		if err != nil || AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
-			break
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known ledger.Authorization, wait time.Duration) (ledger.Authorization, error) {
+	about := invoice.Invoice{ID: known.InvoiceID, MerchantID: known.MerchantID}
+	err := a.await(w, r, wait, func(ctx context.Context) error {
+		after, err := a.conf.Feed.Head(ctx)
+		for err == nil {
+			now, readErr := a.conf.Reader.Authorization(ctx, known.ID)
+			if readErr != nil || AuthorizationStatus(now) != apitypes.AuthorizationUnknown {
+				return readErr
+			}
+			after, err = a.nextAbout(ctx, about, after)
 		}
-		after, err = a.nextAbout(ctx, invoice.Invoice{ID: known.InvoiceID, MerchantID: known.MerchantID}, after)
-	}
-	if err != nil && ctx.Err() == nil {
+		return err
+	})
+	if err != nil {
 		return known, err
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
+	last, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
 	defer cancel()
 	return a.conf.Reader.Authorization(last, known.ID)
 }
@@ -180,4 +165,33 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 		text(o, "", "signature", &a.Signature, invoice.ParseAuthorizationSignature),
 	)
 	return a, err
+}
+
+// AuthorizationStatus returns the outcome of an authorization, as far as it is known.
+func AuthorizationStatus(a ledger.Authorization) apitypes.AuthorizationStatus {
+	switch {
+	case a.Paid():
+		return apitypes.AuthorizationPaid
+	case a.Status == ledger.AuthorizationRefused:
+		return apitypes.AuthorizationRefused
+	}
+	return apitypes.AuthorizationUnknown
+}
+
+// Authorization returns an authorization with its outcome.
+func Authorization(a ledger.Authorization) apitypes.Authorization {
+	w := apitypes.Authorization{
+		ID: a.ID, InvoiceID: a.InvoiceID, ChainKey: a.ChainKey, From: chain.Checksum(a.From), To: chain.Checksum(a.To),
+		Value: a.Value.String(), ValidBefore: a.ValidBefore.Unix(), Nonce: a.Nonce.String(), Status: AuthorizationStatus(a),
+		CreatedAt: a.CreatedAt.Unix(),
+	}
+	switch w.Status {
+	case apitypes.AuthorizationPaid:
+		w.PaymentID, w.TxHash, w.PaymentStatus = a.Payment.ID, a.Payment.TxHash.String(), apitypes.PaymentStatus(a.Payment.Status.Shown())
+	case apitypes.AuthorizationRefused:
+		w.Reason, w.Detail = string(a.Reason), a.Reason.Detail()
+	case apitypes.AuthorizationUnknown:
+		w.Detail = "Do not sign again: this authorization may still be carried out. The outcome is certain soon after validBefore at the latest."
+	}
+	return w
 }

@@ -3,12 +3,14 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -26,32 +28,15 @@ const (
 // listClaims answers GET /api/claims.
 func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("claims", "merchantId", "paymentId")
-	merchantID, possible := q.merchantID()
-	filter := ledger.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
-	if id, ok := q.get("paymentId"); ok {
-		filter.PaymentID = id
-		if !strings.HasPrefix(id, invoice.PrefixPayment) || !isVisibleASCII(id) {
-			q.reject("paymentId", "must be the id of a payment")
-		}
-	}
-	if q.err != nil {
-		return q.err
-	}
-	page := listing[ledger.ClaimRow]{name: "claims", limit: limit, elements: elementsOf(Claim)}
-	return page.before(scope, possible, func(c *ledger.ClaimRow) string { return c.ID }, func(ctx context.Context, before string, n int) ([]ledger.ClaimRow, error) {
-		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
-		found, err := a.conf.Reader.Claims(ctx, filter)
-		return found, db.During("list claims", err)
-	}).serve(a, w, r)
-}
-
-func fromClaims(claims []ledger.ClaimRow) []apitypes.Claim {
-	list := make([]apitypes.Claim, len(claims))
-	for i, c := range claims {
-		list[i] = Claim(c)
-	}
-	return list
+	filter := ledger.ClaimFilter{MerchantID: q.merchantID(), PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment")}
+	return listing[ledger.ClaimRow]{
+		name: "claims", query: q, scope: q.scope("claims", "merchantId", "paymentId"), elements: elementsOf(Claim),
+		key: func(c *ledger.ClaimRow) string { return c.ID },
+		find: func(ctx context.Context, before string, n int) ([]ledger.ClaimRow, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Claims(ctx, filter))
+		},
+	}.serve(a, w, r)
 }
 
 // addCandidates adds the candidate invoices and the claims to unattributed payments. If
@@ -81,8 +66,68 @@ func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found 
 	}
 	for i, p := range found {
 		if of := claims[p.ID]; len(of) > 0 {
-			list[i].Claims = fromClaims(of)
+			list[i].Claims = db.Each(of, Claim)
 		}
 	}
 	return nil
+}
+
+// Claim returns a payer's claim with its current status.
+func Claim(c ledger.ClaimRow) apitypes.Claim {
+	w := apitypes.Claim{
+		ID: c.ID, PaymentID: c.PaymentID, InvoiceID: c.InvoiceID, MerchantID: c.MerchantID,
+		Signed: c.Signed, Status: apitypes.ClaimOpen, CreatedAt: invoice.UnixSeconds(c.At),
+	}
+	switch c.AttributedTo {
+	case "":
+	case c.InvoiceID:
+		w.Status = apitypes.ClaimAccepted
+	default:
+		w.Status = apitypes.ClaimDeclined
+	}
+	return w
+}
+
+// attributePayment answers POST /api/payments/{id}/attribution.
+func (a *API) attributePayment(w http.ResponseWriter, r *http.Request, o object) error {
+	asked, err := parseAttribution(o)
+	if err != nil {
+		return err
+	}
+	asked.PaymentID, asked.MerchantID = r.PathValue("id"), access.FromContext(r.Context()).MerchantID
+	p, err := a.conf.Ledger.AttributeManually(r.Context(), asked)
+	if err != nil {
+		return fmt.Errorf("attribute payment: %w", err)
+	}
+	return a.writePayment(w, r, p)
+}
+
+// parseAttribution parses the members of an attribution. It returns an *invoice.FieldError for the first invalid one.
+func parseAttribution(o object) (ledger.ManualAttribution, error) {
+	var asked ledger.ManualAttribution
+	err := cmp.Or(
+		text(o, "", "invoiceId", &asked.InvoiceID, parseInvoiceID),
+		label(o, "by", &asked.By),
+	)
+	if _, given := o["note"]; err == nil && given {
+		err = label(o, "note", &asked.Note)
+	}
+	return asked, err
+}
+
+// label reads a string that is stored for display.
+func label(o object, name string, dst *string) error {
+	if err := text(o, "", name, dst, asIs); err != nil {
+		return err
+	}
+	return invoice.CheckLabel(name, *dst)
+}
+
+// parseInvoiceID checks the prefix and the characters of an invoice id, because not every
+// text is valid in a database.
+func parseInvoiceID(s string) (string, error) {
+	if !strings.HasPrefix(s, invoice.PrefixInvoice) || !isVisibleASCII(s) {
+		return "", errors.New("must be the id of an invoice")
+	}
+	return s, nil
 }

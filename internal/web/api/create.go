@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -16,16 +15,13 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
 // createInvoice answers POST /api/invoices.
-func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := readOnce[apitypes.CreateInvoiceRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) createInvoice(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error {
 	p := access.FromContext(r.Context())
 	draft, err := parseDraft(o, p.MerchantID)
 	if err != nil {
@@ -35,12 +31,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	inv, err := a.conf.Ledger.Create(r.Context(), ledger.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
-	if err != nil {
-		return fmt.Errorf("create invoice: %w", err)
-	}
-	markReplay(w, *once.Replayed)
-	w.Header().Set("Location", "/api/invoices/"+inv.ID)
-	return a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), nil)
+	return a.created(w, r, once, "/api/invoices/"+inv.ID, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL), db.During("create invoice", err))
 }
 
 // parseDraft parses the members of a create. It returns an *invoice.FieldError for the first member,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -44,18 +45,14 @@ type table[T any] struct {
 // tableOf returns a table of elements that are converted one by one.
 func tableOf[T any](columns []string, row func(e T, at func(time.Time) string) []string) *table[T] {
 	return &table[T]{columns, func(_ context.Context, elements []T, at func(time.Time) string) ([][]string, error) {
-		rows := make([][]string, len(elements))
-		for i, e := range elements {
-			rows[i] = row(e, at)
-		}
-		return rows, nil
+		return db.Each(elements, func(e T) []string { return row(e, at) }), nil
 	}}
 }
 
 // parseFormat checks the parameters that depend on the form of a list. format is the format of an
 // export.
-func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool, err error) {
-	q := &query{values: r.URL.Query()}
+func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool) {
+	q := l.query
 	export = l.table != nil && wantsCSV(r)
 	format = q.csvFormat(export, q.timezone())
 	if _, given := q.get("timezone"); given && !export {
@@ -64,7 +61,7 @@ func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool,
 	if _, given := q.get("limit"); given && export {
 		q.reject("limit", "does not apply to CSV, which has all elements")
 	}
-	return format, export, q.err
+	return format, export
 }
 
 // serveCSV answers with the whole list as CSV (RFC 4180). It returns an error if it fails before the

@@ -29,53 +29,36 @@ type CustomerReader interface {
 // listCustomers answers GET /api/customers.
 func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("customers", "merchantId")
-	merchantID, possible := q.merchantID()
+	merchantID, scope := q.merchantID(), q.scope("customers", "merchantId")
 	if merchantID == "" {
 		q.reject("merchantId", "is required with a key of the operator")
 	}
-	after, err := a.customerAfter(r.Context(), q, scope, merchantID)
+	from, err := a.customerAfter(r.Context(), q, scope, merchantID)
 	if err != nil {
 		return err
 	}
-	text, search := q.get("q")
-	if search {
-		possible = possible && invoice.CheckCustomerKey(text) == nil
+	list := listing[ledger.Customer]{
+		name: "customers", query: q, scope: scope, elements: elementsOf(Customer), table: customerTable(),
+		key: func(c *ledger.Customer) string { return c.NewestInvoice },
+		find: func(ctx context.Context, _ string, n int) ([]ledger.Customer, string, error) {
+			found, err := a.conf.Reader.Customers(ctx, ledger.CustomerFilter{MerchantID: merchantID, After: from, Limit: n})
+			if len(found) > 0 {
+				from = found[len(found)-1].Key()
+			}
+			return all(found, err)
+		},
+	}
+	if text, search := q.get("q"); search {
+		q.none = q.none || invoice.CheckCustomerKey(text) != nil
 		if _, given := q.get("cursor"); given {
 			q.reject("cursor", "must not be combined with q")
 		}
+		list = onePage(list.name, q, list.elements, func(ctx context.Context) ([]ledger.Customer, error) {
+			return a.findCustomers(ctx, merchantID, text, q.limit(), wantsCSV(r))
+		})
+		list.table = customerTable()
 	}
-	if q.err != nil {
-		return q.err
-	}
-	return listing[ledger.Customer]{
-		name: "customers", limit: limit,
-		read: func(ctx context.Context, last *ledger.Customer, n int) (found []ledger.Customer, stopped string, err error) {
-			switch {
-			case !possible, search && last != nil:
-				return nil, "", nil
-			case search:
-				found, err = a.findCustomers(ctx, merchantID, text, limit, wantsCSV(r))
-			default:
-				if last != nil {
-					after = last.Key()
-				}
-				found, err = a.conf.Reader.Customers(ctx, ledger.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
-			}
-			if err != nil {
-				return nil, "", fmt.Errorf("list customers: %w", err)
-			}
-			return found, "", nil
-		},
-		elements: elementsOf(Customer),
-		table:    customerTable(),
-		cursor: func(last *ledger.Customer, more bool) string {
-			if search || !more || last == nil {
-				return ""
-			}
-			return formatCursor(scope, last.NewestInvoice)
-		},
-	}.serve(a, w, r)
+	return list.serve(a, w, r)
 }
 
 // findCustomers returns up to limit customers that a text finds. An export contains all of them, and
@@ -92,13 +75,9 @@ func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit 
 }
 
 // eraseCustomer answers POST /api/customers/erase.
-func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := readOnce[apitypes.EraseCustomerRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error {
 	merchantID, customer := "", ""
-	err = cmp.Or(
+	err := cmp.Or(
 		optional(o, "merchantId", func(name string) error { return text(o, "", name, &merchantID, parseMerchantID) }),
 		text(o, "", "customer", &customer, func(s string) (string, error) { return s, invoice.CheckCustomerKey(s) }),
 	)
@@ -112,11 +91,8 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 		return invalidField("merchantId", "is required with a key of the operator")
 	}
 	e, err := a.conf.Ledger.EraseCustomer(r.Context(), merchantID, customer, once)
-	if err != nil {
-		return fmt.Errorf("erase a customer: %w", err)
-	}
-	markReplay(w, *once.Replayed)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: Erasure(e)}, nil)
+	markReplay(w, once)
+	return a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: Erasure(e)}, db.During("erase a customer", err))
 }
 
 // customerAfter returns the key of the customer after which a page begins, or "". A cursor contains an
@@ -136,29 +112,56 @@ func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID str
 	return inv.Details.Customer.Key(), nil
 }
 
-// customer returns the filter of invoices by the key of a customer. possible is false if no
-// customer can have it.
-func (q *query) customer(merchantID string) (key string, possible bool) {
+// customer returns the filter of invoices by the key of a customer.
+func (q *query) customer(merchantID string) string {
 	key, given := q.get("customer")
 	if given && merchantID == "" {
 		q.reject("customer", "must be combined with merchantId")
 	}
-	return key, !given || invoice.CheckCustomerKey(key) == nil
+	q.none = q.none || given && invoice.CheckCustomerKey(key) != nil
+	return key
 }
 
 // invoiceReport answers GET /api/reports/invoices.
 func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	f, possible := q.invoiceFilter()
+	f := q.invoiceFilter()
 	if q.err != nil {
 		return q.err
 	}
 	var made report.Invoices
-	if possible {
+	if !q.none {
 		var err error
 		if made, err = report.SumFiltered(r.Context(), a.conf.Reader, f, MaxSummedInvoices, a.decimals); err != nil {
 			return fmt.Errorf("add invoices up: %w", err)
 		}
 	}
 	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)}, nil)
+}
+
+// Customer converts a customer of a merchant.
+func Customer(c ledger.Customer) apitypes.CustomerRecord {
+	return apitypes.CustomerRecord{
+		Customer: c.Key(), MerchantID: c.MerchantID, ID: c.ID, Email: c.Email, NewestInvoiceID: c.NewestInvoice, InvoicedAt: invoice.UnixSeconds(c.InvoicedAt),
+	}
+}
+
+// InvoiceReport converts the sums of invoices.
+func InvoiceReport(r report.Invoices) apitypes.InvoiceReport {
+	return apitypes.InvoiceReport{Truncated: r.Truncated, Lines: db.Each(r.Lines, func(l *report.InvoiceLine) apitypes.InvoiceReportLine {
+		return apitypes.InvoiceReportLine{
+			ChainKey: l.ChainKey, Currency: l.Currency, Decimals: decimals(l.Key), Invoices: l.Invoices, Amount: l.Amount.String(),
+			Open: l.Open, OpenAmount: l.OpenAmount.String(), Expired: l.Expired, ExpiredAmount: l.ExpiredLeft.String(),
+			AmountPaid: l.Paid.String(), AmountRefunded: l.Refunded.String(),
+		}
+	})}
+}
+
+// Erasure converts the erasure of a customer.
+func Erasure(e ledger.Erasure) apitypes.Erasure {
+	w := apitypes.Erasure{ID: e.ID, MerchantID: e.MerchantID, Status: apitypes.ErasureRunning, Invoices: e.Invoices, CreatedAt: invoice.UnixSeconds(e.CreatedAt)}
+	if !e.FinishedAt.IsZero() {
+		w.Status, w.FinishedAt = apitypes.ErasureDone, invoice.UnixSeconds(e.FinishedAt)
+	}
+	return w
 }

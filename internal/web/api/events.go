@@ -2,11 +2,12 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -25,10 +26,9 @@ var deliveryStates = []webhooks.Status{webhooks.Pending, webhooks.Delivered, web
 // listEvents answers GET /api/events.
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	filter, possible := q.eventFilter()
-	limit, scope := q.limit(), q.scope("events", "merchantId", "type", "invoiceId", "delivery")
+	filter, scope := q.eventFilter(), q.scope("events", "merchantId", "type", "invoiceId", "delivery")
 	if _, ok := q.get("after"); ok {
-		return a.catchUp(w, r, q, filter, possible, limit)
+		return a.catchUp(w, r, q, filter)
 	}
 	before, ok := q.position("cursor", scope)
 	if q.err != nil {
@@ -44,14 +44,14 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	page := a.eventPage(limit, possible, filter)
+	page := a.eventPage(q, filter)
 	page.cursor = descendingCursor(scope, func(e *webhooks.EventRow) string { return h.at(e.Seq, -1, 0).key() })
 	return page.serve(a, w, r)
 }
 
 // catchUp answers GET /api/events with after: oldest first, with a nextCursor also on
 // the last page, for events that are recorded later.
-func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter webhooks.EventFilter, possible bool, limit int) error {
+func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter webhooks.EventFilter) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
 			q.reject("after", "must not stand beside %s", other)
@@ -63,7 +63,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter w
 		return err
 	}
 	filter.After = &after.Event
-	page := a.eventPage(limit, possible, filter)
+	page := a.eventPage(q, filter)
 	page.read = a.whileStored(scope, filter.MerchantID, &after, page.read)
 	page.cursor = func(last *webhooks.EventRow, more bool) string {
 		if last != nil {
@@ -133,13 +133,10 @@ func (q *query) catchUpScope() string {
 }
 
 // eventPage returns a page of the matching events, without its cursor.
-func (a *API) eventPage(limit int, possible bool, filter webhooks.EventFilter) listing[webhooks.EventRow] {
+func (a *API) eventPage(q *query, filter webhooks.EventFilter) listing[webhooks.EventRow] {
 	return listing[webhooks.EventRow]{
-		name: "events", limit: limit,
+		name: "events", query: q, elements: elementsOf(EventRecord), table: eventTable(),
 		read: func(ctx context.Context, last *webhooks.EventRow, n int) ([]webhooks.EventRow, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
 			switch {
 			case last == nil:
 			case filter.After != nil:
@@ -149,37 +146,23 @@ func (a *API) eventPage(limit int, possible bool, filter webhooks.EventFilter) l
 			}
 			filter.Limit = n
 			found, err := a.conf.Events.Events(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list events: %w", err)
-			}
-			return found, "", nil
+			return all(found, db.During("list events", err))
 		},
-		elements: elementsOf(EventRecord),
-		table:    eventTable(),
 	}
 }
 
-// eventFilter parses the filter. possible is false if no event can match.
-func (q *query) eventFilter() (f webhooks.EventFilter, possible bool) {
-	f.MerchantID, possible = q.merchantID()
+// eventFilter parses the filter.
+func (q *query) eventFilter() webhooks.EventFilter {
+	f := webhooks.EventFilter{MerchantID: q.merchantID(), InvoiceID: q.invoiceID()}
 	if typ, ok := q.get("type"); ok {
-		f.Type = q.eventType("type", typ)
-	}
-	if id, ok := q.get("invoiceId"); ok {
-		f.InvoiceID = id
-		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && isVisibleASCII(id)
+		var err error
+		if f.Type, err = parseEventType(typ); err != nil {
+			q.reject("type", "%v", err)
+		}
 	}
 	f.Created = q.span("createdAfter", "createdBefore")
 	f.Delivery = webhooks.Status(one(q, "delivery", deliveryStates))
-	return f, possible
-}
-
-func (q *query) eventType(name, text string) invoice.EventType {
-	typ, err := parseEventType(text)
-	if err != nil {
-		q.reject(name, "%v", err)
-	}
-	return typ
+	return f
 }
 
 func parseEventType(text string) (invoice.EventType, error) {
@@ -209,19 +192,13 @@ func (a *API) getEvent(w http.ResponseWriter, r *http.Request) error {
 
 // writeEvent answers with the event in the request's path.
 func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bool) error {
-	id, err := pathID(r, invoice.PrefixEvent)
-	if err != nil {
-		return err
-	}
-	row, attempts, err := a.visibleEvent(r.Context(), id)
+	row, attempts, err := a.visibleEvent(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
 	record := EventRecord(row)
 	if withAttempts {
-		for _, attempt := range attempts {
-			record.Attempts = append(record.Attempts, Attempt(attempt))
-		}
+		record.Attempts = db.Each(attempts, Attempt)
 	}
 	return a.writeJSON(w, r, http.StatusOK, record, nil)
 }
@@ -234,4 +211,35 @@ func (a *API) visibleEvent(ctx context.Context, id string) (webhooks.EventRow, [
 		return webhooks.EventRow{}, nil, db.ErrNotFound
 	}
 	return row, attempts, err
+}
+
+// EventRecord returns an entry of the event log, without its attempts.
+func EventRecord(r webhooks.EventRow) apitypes.EventRecord {
+	w := apitypes.EventRecord{Event: json.RawMessage(r.Body), MerchantID: r.MerchantID, InvoiceID: r.InvoiceID}
+	switch r.Status {
+	case webhooks.None:
+	case webhooks.Pending:
+		w.Delivery = &apitypes.Delivery{
+			ID: r.DeliveryID, Status: apitypes.DeliveryPending, Attempts: r.Attempts,
+			NextAttemptAt: r.Due.Unix(), Deadline: r.Deadline.Unix(),
+		}
+		if r.NoEndpoint {
+			w.Delivery.WaitingFor, w.Delivery.NextAttemptAt = apitypes.DeliveryWaitEndpoint, 0
+		}
+	case webhooks.Delivered, webhooks.Failed:
+		w.Delivery = &apitypes.Delivery{
+			ID: r.DeliveryID, Status: apitypes.DeliveryStatus(r.Status), Attempts: r.Attempts, FinishedAt: r.Finished.Unix(),
+		}
+	}
+	return w
+}
+
+// Attempt returns a delivery attempt.
+func Attempt(a webhooks.Attempt) apitypes.Attempt {
+	return apitypes.Attempt{
+		Number: a.Number, StartedAt: a.Started.Unix(), DurationMs: a.Duration.Milliseconds(),
+		LookupMs: a.Lookup.Milliseconds(), ConnectMs: a.Connect.Milliseconds(),
+		HandshakeMs: a.Handshake.Milliseconds(), AnswerMs: a.Answer.Milliseconds(),
+		StatusCode: a.StatusCode, Error: a.Error, Excerpt: a.Excerpt,
+	}
 }

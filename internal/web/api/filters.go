@@ -1,32 +1,35 @@
 package api
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/spelling"
 )
 
-// invoiceFilter parses the filter of invoices. possible is false if no invoice can match.
-func (q *query) invoiceFilter() (f ledger.InvoiceFilter, possible bool) {
-	f.MerchantID, possible = q.merchantID()
-	f.Status = invoice.Status(one(q, "status", invoice.Statuses))
-	customer, valid := q.customer(f.MerchantID)
-	f.Customer, possible = customer, possible && valid
+// invoiceFilter parses the filter of invoices.
+func (q *query) invoiceFilter() ledger.InvoiceFilter {
+	f := ledger.InvoiceFilter{MerchantID: q.merchantID(), Status: invoice.Status(one(q, "status", invoice.Statuses))}
+	f.Customer = q.customer(f.MerchantID)
 	if text, ok := q.get("reference"); ok {
 		f.Reference = text
-		possible = possible && invoice.CheckLabel("reference", text) == nil
+		q.none = q.none || invoice.CheckLabel("reference", text) != nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if key := metadataKey(name); key != "" {
 			f.Metadata = append(f.Metadata, ledger.MetadataPair{Key: key, Value: q.values.Get(name)})
-			possible = possible && invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() == nil
+			q.none = q.none || invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() != nil
 		}
 	}
 	if len(f.Metadata) > MaxMetadataFilters {
@@ -36,28 +39,16 @@ func (q *query) invoiceFilter() (f ledger.InvoiceFilter, possible bool) {
 	f.Amount = parsed(q, "amount", invoice.ParseAmount)
 	f.To = parsed(q, "to", chain.ParseAddress)
 	f.Created = q.span("createdAfter", "createdBefore")
-	return f, possible
+	return f
 }
 
-// paymentFilter parses the filter of payments. possible is false if no payment can match.
-func (q *query) paymentFilter(chains map[string]chain.Chain) (f ledger.PaymentFilter, possible bool) {
-	f.MerchantID, possible = q.merchantID()
-	if key, ok := q.get("chainKey"); ok {
-		f.ChainKey = key
-		if _, known := chains[key]; !known {
-			q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
-		}
+// paymentFilter parses the filter of payments.
+func (q *query) paymentFilter(chains map[string]chain.Chain) ledger.PaymentFilter {
+	return ledger.PaymentFilter{
+		MerchantID: q.merchantID(), ChainKey: q.chainKey(chains), InvoiceID: q.invoiceID(),
+		TxHash: parsed(q, "txHash", invoice.ParseHash), From: parsed(q, "from", chain.ParseAddress), To: parsed(q, "to", chain.ParseAddress),
+		Amount: parsed(q, "amount", invoice.ParseAmount), Confirmed: q.span("confirmedAfter", "confirmedBefore"),
 	}
-	if id, ok := q.get("invoiceId"); ok {
-		f.InvoiceID = id
-		possible = possible && strings.HasPrefix(id, invoice.PrefixInvoice) && isVisibleASCII(id)
-	}
-	f.TxHash = parsed(q, "txHash", invoice.ParseHash)
-	f.From = parsed(q, "from", chain.ParseAddress)
-	f.To = parsed(q, "to", chain.ParseAddress)
-	f.Amount = parsed(q, "amount", invoice.ParseAmount)
-	f.Confirmed = q.span("confirmedAfter", "confirmedBefore")
-	return f, possible
 }
 
 // metadataKey returns the key in a parameter such as metadata[key], or "".
@@ -116,4 +107,55 @@ func (q *query) time(name string) time.Time {
 		q.reject(name, "must be Unix seconds, at most %d, without sign or leading zero", maxTime)
 	}
 	return invoice.Unix(n)
+}
+
+// ownCode maps parameters to their error codes, if not invalid_field.
+var ownCode = map[string]apitypes.ErrorCode{
+	"status":   apitypes.CodeInvalidStatus,
+	"chainKey": apitypes.CodeInvalidChain,
+}
+
+// parameterError returns the error of a parameter, such as "must be a number".
+func parameterError(name, what string, args ...any) error {
+	if code, ok := ownCode[name]; ok {
+		return problemf(code, name+" "+what+".", args...)
+	}
+	return invalidField(name, what, args...)
+}
+
+// checkParameters refuses a query that does not parse, that has a parameter which is not
+// among known, or that has one of them twice. include may be repeated.
+func checkParameters(r *http.Request, known []string) error {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalidField("query", "does not parse: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if name == "" {
+			return invalidField("query", "has a parameter without a name")
+		}
+		if !slices.Contains(known, name) && (metadataKey(name) == "" || !slices.Contains(known, "metadata[key]")) {
+			return unknownParameter(name, known)
+		}
+		if len(values[name]) > 1 && name != "include" {
+			return parameterError(name, "must occur once")
+		}
+	}
+	return nil
+}
+
+// maxUnknown bounds an unknown parameter's name in an error, in characters.
+const maxUnknown = 40
+
+// unknownParameter returns the error of a parameter that the operation does not have.
+func unknownParameter(name string, known []string) error {
+	field := fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?"))
+	const what = "is not a parameter of this operation"
+	switch similar := spelling.Nearest(name, known); {
+	case similar != "":
+		return invalidField(field, what+"%s", spelling.DidYouMean(similar))
+	case len(known) == 0:
+		return invalidField(field, what+", which has none")
+	}
+	return invalidField(field, what+", which has %s", strings.Join(known, ", "))
 }

@@ -16,8 +16,8 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 const headerReplayed = "Idempotency-Replayed"
 
 // markReplay sets headerReplayed if the request was carried out before.
-func markReplay(w http.ResponseWriter, replayed bool) {
-	if replayed {
+func markReplay(w http.ResponseWriter, once ledger.Once) {
+	if once.Replayed != nil && *once.Replayed {
 		w.Header().Set(headerReplayed, "true")
 	}
 }
@@ -50,16 +50,6 @@ func idempotencyKey(h http.Header) (string, error) {
 func onceFor(r *http.Request) (ledger.Once, error) {
 	key, err := idempotencyKey(r.Header)
 	return ledger.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
-}
-
-// readOnce reads the body of a request that may have an Idempotency-Key, and the key.
-func readOnce[T any](w http.ResponseWriter, r *http.Request) (object, ledger.Once, error) {
-	once, err := onceFor(r)
-	if err != nil {
-		return nil, once, err
-	}
-	o, err := readObject[T](w, r)
-	return o, once, err
 }
 
 // unquote returns the text of a quoted string, in which a backslash escapes a quote or a

@@ -29,9 +29,8 @@ type Inbox interface {
 // listInbox answers GET /api/inbox.
 func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
-	merchantID, possible := q.merchantID()
-	f := ledger.InboxFilter{MerchantID: merchantID, Kind: invoice.ItemKind(one(q, "kind", invoice.ItemKinds)), Before: q.cursor(scope), Limit: limit}
+	scope := q.scope("inbox", "merchantId", "kind")
+	f := ledger.InboxFilter{MerchantID: q.merchantID(), Kind: invoice.ItemKind(one(q, "kind", invoice.ItemKinds)), Before: q.cursor(scope), Limit: q.limit()}
 	if id, ok := q.get("objectId"); ok {
 		f.ObjectID = id
 		if !isVisibleASCII(id) || len(id) > maxObjectID || f.Kind != "" || f.Before != "" {
@@ -42,12 +41,12 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 		return q.err
 	}
 	list := apitypes.InboxList{Items: []apitypes.InboxItem{}}
-	if possible {
+	if !q.none {
 		items, next, err := a.conf.Ledger.Inbox(r.Context(), f)
 		if err != nil {
 			return fmt.Errorf("list inbox: %w", err)
 		}
-		if list.Items, err = a.fromItems(r.Context(), items, merchantID); err != nil {
+		if list.Items, err = a.fromItems(r.Context(), items, f.MerchantID); err != nil {
 			return err
 		}
 		list.NextCursor = stoppedCursor(scope, next)
@@ -89,12 +88,12 @@ func (a *API) fromItems(ctx context.Context, items []ledger.InboxItem, merchantI
 // countInbox answers GET /api/inbox/counts.
 func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	merchantID, possible := q.merchantID()
+	merchantID := q.merchantID()
 	if q.err != nil {
 		return q.err
 	}
 	answer := apitypes.InboxCounts{Counts: []apitypes.InboxCount{}}
-	if possible {
+	if !q.none {
 		counts, err := a.conf.Ledger.InboxCounts(r.Context(), merchantID)
 		if err != nil {
 			return fmt.Errorf("count inbox: %w", err)
@@ -107,14 +106,10 @@ func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // decide answers POST /api/inbox/decisions.
-func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.DecideRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) decide(w http.ResponseWriter, r *http.Request, o object) error {
 	var req ledger.DecisionRequest
 	var named string
-	err = cmp.Or(
+	err := cmp.Or(
 		text(o, "", "kind", &req.Kind, func(s string) (invoice.ItemKind, error) { return invoice.ItemKind(s), nil }),
 		text(o, "", "objectId", &req.ObjectID, asIs),
 		text(o, "", "version", &req.Version, asIs),
@@ -124,10 +119,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	if req.Outcome == invoice.Attributed && err == nil {
 		err = text(o, "", "invoiceId", &req.InvoiceID, parseInvoiceID)
 	}
-	if _, given := o["merchantId"]; err == nil && given {
-		err = text(o, "", "merchantId", &named, asIs)
-	}
-	if err != nil {
+	if err = cmp.Or(err, optional(o, "merchantId", func(name string) error { return text(o, "", name, &named, asIs) })); err != nil {
 		return err
 	}
 	if req.MerchantID, err = ownMerchant(r.Context(), named); err != nil {
@@ -137,44 +129,27 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("decide: %w", db.ErrNotFound)
 	}
 	d, err := a.conf.Ledger.Decide(r.Context(), req)
-	if err != nil {
-		return fmt.Errorf("decide: %w", err)
-	}
-	w.Header().Set("Location", "/api/inbox/decisions?objectId="+d.ObjectID)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, nil)
+	return a.created(w, r, ledger.Once{}, "/api/inbox/decisions?objectId="+d.ObjectID, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, db.During("decide", err))
 }
 
 // undoDecision answers POST /api/inbox/decisions/{id}/undo.
 func (a *API) undoDecision(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixDecision)
-	if err != nil {
-		return err
-	}
-	d, err := a.conf.Ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
+	d, err := a.conf.Ledger.UndoDecision(r.Context(), r.PathValue("id"), access.FromContext(r.Context()).MerchantID)
 	return a.writeJSON(w, r, http.StatusOK, apitypes.DecisionResponse{Decision: apiconv.Decision(d)}, db.During("undo decision", err))
 }
 
 // listDecisions answers GET /api/inbox/decisions.
 func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("decisions", "merchantId", "objectId")
-	merchantID, possible := q.merchantID()
-	filter := ledger.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
-	if id, ok := q.get("objectId"); ok {
-		filter.ObjectID = id
-		if !isVisibleASCII(id) || len(id) > maxObjectID {
-			q.reject("objectId", "must be the id of a payment, an invoice or a refund")
-		}
-	}
-	if q.err != nil {
-		return q.err
-	}
-	page := listing[invoice.Decision]{name: "decisions", limit: limit, elements: elementsOf(apiconv.Decision)}
-	return page.before(scope, possible, func(d *invoice.Decision) string { return d.ID }, func(ctx context.Context, before string, n int) ([]invoice.Decision, error) {
-		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
-		found, err := a.conf.Reader.Decisions(ctx, filter)
-		return found, db.During("list decisions", err)
-	}).serve(a, w, r)
+	filter := ledger.DecisionFilter{MerchantID: q.merchantID(), ObjectID: q.id("objectId", "", "a payment, an invoice or a refund")}
+	return listing[invoice.Decision]{
+		name: "decisions", query: q, scope: q.scope("decisions", "merchantId", "objectId"), elements: elementsOf(apiconv.Decision),
+		key: func(d *invoice.Decision) string { return d.ID },
+		find: func(ctx context.Context, before string, n int) ([]invoice.Decision, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Decisions(ctx, filter))
+		},
+	}.serve(a, w, r)
 }
 
 // maxObjectID bounds an id in a path or a filter, in bytes.

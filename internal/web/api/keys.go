@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -16,11 +17,7 @@ import (
 )
 
 // createKey answers POST /api/keys.
-func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.CreateKeyRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) createKey(w http.ResponseWriter, r *http.Request, o object) error {
 	request, err := parseKeyRequest(o)
 	if err != nil {
 		return err
@@ -58,20 +55,12 @@ func scopes(o object, name string, dst *access.Scopes) error {
 }
 
 // rotateKey answers POST /api/keys/{id}/rotate.
-func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, access.PrefixKey)
-	if err != nil {
-		return err
-	}
-	o, err := readObject[apitypes.RotateKeyRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, o object) error {
 	overlap := int64(access.DefaultOverlap / time.Second)
 	if err := optional(o, "overlapSeconds", func(n string) error { return overlapSeconds(o, n, &overlap) }); err != nil {
 		return err
 	}
-	record, key, err := a.conf.Keys.Rotate(r.Context(), access.FromContext(r.Context()), id, time.Duration(overlap)*time.Second)
+	record, key, err := a.conf.Keys.Rotate(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), time.Duration(overlap)*time.Second)
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()}, err)
 }
 
@@ -88,29 +77,22 @@ func overlapSeconds(o object, name string, dst *int64) error {
 
 // revokeKey answers DELETE /api/keys/{id}.
 func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, access.PrefixKey)
-	if err != nil {
-		return err
-	}
-	_, err = a.conf.Keys.Revoke(r.Context(), access.FromContext(r.Context()), id)
+	_, err := a.conf.Keys.Revoke(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
 	return noContent(w, err)
 }
 
 // listKeys answers GET /api/keys.
 func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("keys", "merchantId")
-	merchantID, possible := q.merchantID()
-	filter := access.KeyFilter{MerchantID: merchantID, Before: q.cursor(scope)}
-	if q.err != nil {
-		return q.err
-	}
-	page := listing[access.Record]{name: "keys", limit: limit, elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.conf.Now()) })}
-	return page.before(scope, possible, func(k *access.Record) string { return k.ID }, func(ctx context.Context, before string, n int) ([]access.Record, error) {
-		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
-		found, err := a.conf.Reader.Keys(ctx, filter)
-		return found, db.During("list keys", err)
-	}).serve(a, w, r)
+	filter := access.KeyFilter{MerchantID: q.merchantID()}
+	return listing[access.Record]{
+		name: "keys", query: q, scope: q.scope("keys", "merchantId"), key: func(k *access.Record) string { return k.ID },
+		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.conf.Now()) }),
+		find: func(ctx context.Context, before string, n int) ([]access.Record, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Keys(ctx, filter))
+		},
+	}.serve(a, w, r)
 }
 
 // keyProblem returns the problem of an error of Keys, or nil for another error.
@@ -122,4 +104,20 @@ func keyProblem(err error) *problemError {
 		return &problemError{code: apitypes.CodeForbidden, detail: otherMerchant}
 	}
 	return nil
+}
+
+// createSignInLink answers POST /api/sign-in-links.
+func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request, o object) error {
+	by := access.FromContext(r.Context())
+	keyID := by.KeyID
+	if err := optional(o, "keyId", func(n string) error { return text(o, "", n, &keyID, asIs) }); err != nil {
+		return err
+	}
+	if !isVisibleASCII(keyID) { // no database takes every other text
+		return db.ErrNotFound
+	}
+	link, err := a.conf.SignInLinks.MakeLink(r.Context(), by, keyID)
+	return a.writeJSON(w, r, http.StatusCreated, apitypes.SignInLink{
+		Path: "/dashboard/sign-in?" + url.Values{"link": {link.Token}}.Encode(), KeyID: link.KeyID, ExpiresAt: link.ExpiresAt.Unix(),
+	}, err)
 }

@@ -16,33 +16,18 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// pathID returns the id in the request's path. An id without the prefix is not found; it
-// is not looked up, because not every text is valid in a database.
-func pathID(r *http.Request, prefix string) (string, error) {
-	id := r.PathValue("id")
-	if !strings.HasPrefix(id, prefix) || len(id) > maxObjectID || !isVisibleASCII(id) {
-		return "", fmt.Errorf("%.80q: %w", id, db.ErrNotFound)
-	}
-	return id, nil
-}
-
 // getInvoice answers GET /api/invoices/{id}.
 func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
 	q := &query{values: r.URL.Query()}
 	wait, long := q.invoiceWait()
 	if q.err != nil {
 		return q.err
 	}
-	var inv invoice.Invoice
+	read := a.visibleInvoice
 	if long {
-		inv, err = a.awaitInvoice(w, r, id, wait)
-	} else {
-		inv, err = a.visibleInvoice(r.Context(), id)
+		read = func(_ context.Context, id string) (invoice.Invoice, error) { return a.awaitInvoice(w, r, id, wait) }
 	}
+	inv, err := read(r.Context(), r.PathValue("id"))
 	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceResponse{Invoice: apiconv.Invoice(inv)}, err)
 }
 
@@ -50,75 +35,24 @@ func (a *API) getInvoice(w http.ResponseWriter, r *http.Request) error {
 func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	if q.values.Has("q") {
-		return a.findInvoices(q, w, r)
+		text, merchantID := q.search()
+		return onePage("invoices", q, elementsOf(apiconv.Invoice), func(ctx context.Context) ([]invoice.Invoice, error) {
+			return a.conf.Reader.FindInvoices(ctx, text, merchantID, q.limit())
+		}).serve(a, w, r)
 	}
-	limit, scope := q.limit(), q.scope("invoices", "merchantId", "status")
-	filter, possible := q.invoiceFilter()
-	filter.Before = q.cursor(scope)
-	if q.err != nil {
-		return q.err
-	}
+	filter := q.invoiceFilter()
 	return listing[invoice.Invoice]{
-		name: "invoices", limit: limit,
-		read: func(ctx context.Context, last *invoice.Invoice, n int) ([]invoice.Invoice, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = last.ID
-			}
-			filter.Limit = n
-			found, examined, err := a.conf.Reader.Invoices(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list invoices: %w", err)
-			}
-			if examined != "" {
-				filter.Before = examined
-			}
-			return found, stoppedCursor(scope, examined), nil
+		name: "invoices", query: q, scope: q.scope("invoices", "merchantId", "status"), elements: elementsOf(apiconv.Invoice), table: a.invoiceTable(),
+		key: func(inv *invoice.Invoice) string { return inv.ID },
+		find: func(ctx context.Context, before string, n int) ([]invoice.Invoice, string, error) {
+			filter.Before, filter.Limit = before, n
+			return a.conf.Reader.Invoices(ctx, filter)
 		},
-		elements: elementsOf(apiconv.Invoice),
-		table:    a.invoiceTable(),
-		cursor:   descendingCursor(scope, func(inv *invoice.Invoice) string { return inv.ID }),
 	}.serve(a, w, r)
 }
 
-// findInvoices answers GET /api/invoices with q.
-func (a *API) findInvoices(q *query, w http.ResponseWriter, r *http.Request) error {
-	text, merchantID, limit, possible := q.search()
-	if q.err != nil {
-		return q.err
-	}
-	var found []invoice.Invoice
-	if possible {
-		var err error
-		if found, err = a.conf.Reader.FindInvoices(r.Context(), text, merchantID, limit); err != nil {
-			return fmt.Errorf("find invoices: %w", err)
-		}
-	}
-	return onePage("invoices", limit, found, elementsOf(apiconv.Invoice)).serve(a, w, r)
-}
-
-// findPayments answers GET /api/payments with q.
-func (a *API) findPayments(q *query, w http.ResponseWriter, r *http.Request) error {
-	text, merchantID, limit, possible := q.search()
-	if q.err != nil {
-		return q.err
-	}
-	var found []ledger.PaymentRow
-	if possible {
-		var err error
-		if found, err = a.conf.Reader.FindPayments(r.Context(), text, merchantID, limit); err != nil {
-			return fmt.Errorf("find payments: %w", err)
-		}
-	}
-	return onePage("payments", limit, found, func(ctx context.Context, rows []ledger.PaymentRow) ([]any, error) {
-		return a.fromPayments(ctx, rows, merchantID, shownMembers{details: true})
-	}).serve(a, w, r)
-}
-
 // search returns the parameters of a search, which takes no others.
-func (q *query) search() (text, merchantID string, limit int, possible bool) {
+func (q *query) search() (text, merchantID string) {
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !slices.Contains([]string{"q", "merchantId", "limit"}, name) {
 			q.reject("q", "must not be combined with %s", name)
@@ -128,35 +62,24 @@ func (q *query) search() (text, merchantID string, limit int, possible bool) {
 	if err := invoice.CheckLabel("q", text); err != nil && q.err == nil {
 		q.err = err
 	}
-	limit = q.limit()
-	merchantID, possible = q.merchantID()
-	return text, merchantID, limit, possible
+	return text, q.merchantID()
 }
 
-// onePage is a listing of rows that were found at once, without a nextCursor.
-func onePage[T any](name string, limit int, found []T, elements func(context.Context, []T) ([]any, error)) listing[T] {
-	return listing[T]{
-		name: name, limit: limit,
-		read: func(_ context.Context, _ *T, n int) ([]T, string, error) {
-			part := found[:min(n, len(found))]
-			found = found[len(part):]
-			return part, "", nil
-		},
-		elements: elements,
-		cursor:   func(*T, bool) string { return "" },
-	}
+// onePage is a listing of rows that are found at once, without a nextCursor.
+func onePage[T any](name string, q *query, elements func(context.Context, []T) ([]any, error), find func(context.Context) ([]T, error)) listing[T] {
+	return listing[T]{name: name, query: q, elements: elements, find: func(ctx context.Context, _ string, _ int) ([]T, string, error) {
+		q.none = true // after this part, which has all
+		return all(find(ctx))
+	}}
 }
 
 // listInvoicePayments answers GET /api/invoices/{id}/payments.
 func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
-	return a.paymentPage(parseQuery(r), "payments of "+id, ledger.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true, notes: true}, w, r)
+	return a.paymentPage(parseQuery(r), "payments of "+id, ledger.PaymentFilter{InvoiceID: id, IncludePending: true}, shownMembers{details: true, notes: true}, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -218,11 +141,7 @@ func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []ledg
 
 // addRefunds adds the refunded amounts to the payments.
 func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error {
-	ids := make([]string, len(payments))
-	for i, p := range payments {
-		ids[i] = p.ID
-	}
-	back, err := a.conf.Reader.AmountsRefunded(ctx, ids)
+	back, err := a.conf.Reader.AmountsRefunded(ctx, db.Each(payments, func(p apitypes.Payment) string { return p.ID }))
 	if err != nil {
 		return fmt.Errorf("read refunds: %w", err)
 	}
@@ -244,15 +163,20 @@ const (
 // listPayments answers GET /api/payments.
 func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	if _, search := q.get("q"); search {
-		return a.findPayments(q, w, r)
+	if q.values.Has("q") {
+		text, merchantID := q.search()
+		return onePage("payments", q, func(ctx context.Context, rows []ledger.PaymentRow) ([]any, error) {
+			return a.fromPayments(ctx, rows, merchantID, shownMembers{details: true})
+		}, func(ctx context.Context) ([]ledger.PaymentRow, error) {
+			return a.conf.Reader.FindPayments(ctx, text, merchantID, q.limit())
+		}).serve(a, w, r)
 	}
 	include := q.set("include", includePending, includeUnattributed)
-	filter, possible := q.paymentFilter(a.chains)
+	filter := q.paymentFilter(a.chains)
 	filter.IncludePending, filter.IncludeUnattributed = slices.Contains(include, includePending), slices.Contains(include, includeUnattributed)
 	candidates, named := q.flag("candidates")
 	show := shownMembers{details: len(include) > 0, candidates: filter.IncludeUnattributed && (candidates || !named)}
-	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, possible, show, w, r)
+	return a.paymentPage(q, q.scope("payments", "merchantId", "chainKey", "include"), filter, show, w, r)
 }
 
 // shownMembers selects the optional members of the payments in a list.
@@ -263,41 +187,24 @@ type shownMembers struct {
 }
 
 // paymentPage answers with a page of the payments that match a filter.
-func (a *API) paymentPage(q *query, scope string, filter ledger.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
-	limit, before := q.limit(), q.cursor(scope)
-	if before != "" {
-		var ok bool
-		if filter.Before, ok = filter.ParsePosition(before); !ok {
+func (a *API) paymentPage(q *query, scope string, filter ledger.PaymentFilter, show shownMembers, w http.ResponseWriter, r *http.Request) error {
+	if before := q.cursor(scope); before != "" {
+		if _, ok := filter.ParsePosition(before); !ok {
 			q.reject("cursor", wrongCursor)
 		}
 	}
-	if q.err != nil {
-		return q.err
-	}
 	return listing[ledger.PaymentRow]{
-		name: "payments", limit: limit,
-		read: func(ctx context.Context, last *ledger.PaymentRow, n int) ([]ledger.PaymentRow, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = filter.Position(*last)
-			}
+		name: "payments", query: q, scope: scope, table: a.paymentTable(),
+		key: func(p *ledger.PaymentRow) string { return filter.Position(*p).String() },
+		find: func(ctx context.Context, before string, n int) ([]ledger.PaymentRow, string, error) {
+			filter.Before, _ = filter.ParsePosition(before)
 			filter.Limit = n
 			found, examined, err := a.conf.Reader.Payments(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list payments: %w", err)
-			}
-			if examined.String() != "" {
-				filter.Before = examined
-			}
-			return found, stoppedCursor(scope, examined.String()), nil
+			return found, examined.String(), err
 		},
 		elements: func(ctx context.Context, rows []ledger.PaymentRow) ([]any, error) {
 			return a.fromPayments(ctx, rows, filter.MerchantID, show)
 		},
-		table:  a.paymentTable(),
-		cursor: descendingCursor(scope, func(p *ledger.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }
 
@@ -323,11 +230,7 @@ func (a *API) fromPayments(ctx context.Context, rows []ledger.PaymentRow, mercha
 			return nil, err
 		}
 	}
-	out := make([]any, len(payments))
-	for i, p := range payments {
-		out[i] = p
-	}
-	return out, nil
+	return db.Each(payments, func(p apitypes.Payment) any { return p }), nil
 }
 
 // stoppedCursor returns the nextCursor of a page that ended before it was full, because
@@ -339,11 +242,10 @@ func stoppedCursor(scope, key string) string {
 	return formatCursor(scope, key)
 }
 
-// descendingCursor returns the nextCursor of a list in descending order. It is empty on
-// the last page.
+// descendingCursor returns the nextCursor of a list in the order of a key. It is empty on the last page, and without a key.
 func descendingCursor[T any](scope string, key func(*T) string) func(last *T, more bool) string {
 	return func(last *T, more bool) string {
-		if !more || last == nil {
+		if !more || last == nil || key == nil {
 			return ""
 		}
 		return formatCursor(scope, key(last))
@@ -352,12 +254,5 @@ func descendingCursor[T any](scope string, key func(*T) string) func(last *T, mo
 
 // enumerate joins the values with commas, for error texts.
 func enumerate[T ~string](values []T) string {
-	var text strings.Builder
-	for i, value := range values {
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString(string(value))
-	}
-	return text.String()
+	return strings.Join(db.Each(values, func(v T) string { return string(v) }), ", ")
 }

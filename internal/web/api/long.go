@@ -1,13 +1,16 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of long requests: those that may take longer than RequestTimeout.
@@ -73,6 +76,32 @@ func (s *slots) enterAs(claims ...limits.Claim[limits.Party]) (leave func(), err
 		return nil, &limits.ExceededError{Limit: s.shares.Name(), RetryAfter: strconv.Itoa(retryLong)}
 	}
 	return func() { s.shares.Give(1, claims...) }, nil
+}
+
+// long runs a part of a request that may take longer than RequestTimeout: for up to most, and while the client is connected,
+// the service runs, and the key of the request is accepted. The error is of run, or of a key that is refused now.
+func (a *API) long(w http.ResponseWriter, r *http.Request, most time.Duration, run func(ctx context.Context) error) error {
+	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
+	defer cancel()
+	accepted, stop := a.whileAccepted(whole, r)
+	defer stop()
+	ctx, cancel := context.WithTimeout(accepted, most)
+	defer cancel()
+	if err := webpage.ClearDeadlines(w); err != nil {
+		return err
+	}
+	err := errors.Join(run(ctx), webpage.ExtendDeadlines(w))
+	return cmp.Or(a.checkKey(context.WithoutCancel(whole), r), err)
+}
+
+// await is long for a run that waits for a change. The end of its time is not an error.
+func (a *API) await(w http.ResponseWriter, r *http.Request, most time.Duration, run func(ctx context.Context) error) error {
+	return a.long(w, r, most, func(ctx context.Context) error {
+		if err := run(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
 }
 
 // retryLong is the Retry-After of an owner beyond its slots, in seconds.

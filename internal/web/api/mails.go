@@ -24,10 +24,7 @@ var errNoMailServer = problemf(apitypes.CodeNoMailServer, "This service has no m
 
 // listMails answers GET /api/invoices/{id}/mails.
 func (a *API) listMails(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	inv, err := a.visibleInvoice(r.Context(), id)
 	if err != nil {
 		return err
@@ -36,10 +33,7 @@ func (a *API) listMails(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the mails of an invoice: %w", err)
 	}
-	list := apitypes.MailList{Mails: make([]apitypes.Mail, len(found))}
-	for i, m := range found {
-		list.Mails[i] = mailOf(m, inv.Status)
-	}
+	list := apitypes.MailList{Mails: db.Each(found, func(m mailer.Mail) apitypes.Mail { return mailOf(m, inv.Status) })}
 	return a.writeJSON(w, r, http.StatusOK, list, nil)
 }
 
@@ -65,15 +59,8 @@ func mailOf(m mailer.Mail, of invoice.Status) apitypes.Mail {
 }
 
 // sendInvoice answers POST /api/invoices/{id}/mails.
-func (a *API) sendInvoice(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
-	o, err := readObject[apitypes.SendInvoiceRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) sendInvoice(w http.ResponseWriter, r *http.Request, o object) error {
+	id := r.PathValue("id")
 	inv, err := a.visibleInvoice(r.Context(), id)
 	if err != nil {
 		return err
@@ -119,7 +106,7 @@ func (a *API) mailOrder(ctx context.Context, o object, inv invoice.Invoice) (mai
 	case order.Address == "":
 		return order, invalidField("email", "is required: the invoice's customer has no e-mail address")
 	case language != nil && locale.Named(*language).Lang() != *language:
-		return order, invalidField("language", "is %.20q; want one of %s", *language, strings.Join(languages(), ", "))
+		return order, invalidField("language", "is %.20q; want one of %s", *language, strings.Join(db.Each(locale.Languages(), (*locale.Text).Lang), ", "))
 	case order.ReminderHours != nil:
 		return order, invoice.CheckReminderHours(order.ReminderHours)
 	}
@@ -129,14 +116,6 @@ func (a *API) mailOrder(ctx context.Context, o object, inv invoice.Invoice) (mai
 	}
 	order.ReminderHours = m.ReminderHours
 	return order, nil
-}
-
-// languages returns the languages of mails.
-func languages() (tags []string) {
-	for _, text := range locale.Languages() {
-		tags = append(tags, text.Lang())
-	}
-	return tags
 }
 
 // reminderHours reads an array of integers into dst, which is unchanged if the array is absent.
@@ -154,10 +133,7 @@ func reminderHours(o object, dst *[]int) error {
 
 // dropReminders answers DELETE /api/invoices/{id}/mails.
 func (a *API) dropReminders(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}

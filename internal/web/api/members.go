@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/spelling"
 )
 
@@ -43,6 +46,28 @@ func readObject[T any](w http.ResponseWriter, r *http.Request) (object, error) {
 		w.Header().Add(headerIgnored, u.String())
 	}
 	return o, nil
+}
+
+// taking returns a handler of requests with a body of the members of T.
+func taking[T any](h func(w http.ResponseWriter, r *http.Request, o object) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		o, err := readObject[T](w, r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, o)
+	}
+}
+
+// takingOnce is taking for requests that may have an Idempotency-Key.
+func takingOnce[T any](h func(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		once, err := onceFor(r)
+		if err != nil {
+			return err
+		}
+		return taking[T](func(w http.ResponseWriter, r *http.Request, o object) error { return h(w, r, o, once) })(w, r)
+	}
 }
 
 // prefersStrict reports whether a request has the preference handling=strict.
@@ -153,4 +178,40 @@ func (m members) unknownIn(path string, o map[string]any) (all []unknownMember) 
 	}
 	slices.SortFunc(all, func(a, b unknownMember) int { return strings.Compare(a.path, b.path) })
 	return all
+}
+
+// object is a JSON object of package strictjson.
+type object map[string]any
+
+// parseObject parses the text of an object as apiconv.Object does.
+func parseObject(text []byte) (object, error) { return apiconv.Object(text) }
+
+// text returns a string member. The error explains why it is invalid.
+func (o object) text(name string) (string, error) {
+	v, ok := o[name]
+	if !ok {
+		return "", errors.New("is required")
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", fmt.Errorf("must be a string; it is %s", kind(v))
+	}
+	return s, nil
+}
+
+// kind returns the JSON type of a value for error texts.
+func kind(v any) string { return apiconv.Kind(v) }
+
+// object returns a member that must be an object; path is the path of o. With an error it returns an
+// empty object.
+func (o object) object(path, name string) (object, error) {
+	v, ok := o[name]
+	if !ok {
+		return nil, invalidField(path+name, "is required")
+	}
+	member, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalidField(path+name, "must be an object; it is %s", kind(v))
+	}
+	return member, nil
 }

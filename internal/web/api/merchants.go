@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // listMerchants answers GET /api/merchants.
@@ -26,26 +27,11 @@ func (a *API) listMerchants(w http.ResponseWriter, r *http.Request) error {
 // cursors from other lists' cursors.
 func (a *API) serveMerchants(w http.ResponseWriter, r *http.Request, kind string, elements func(context.Context, []invoice.Merchant) ([]any, error)) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope(kind)
-	after := q.cursor(scope)
-	if q.err != nil {
-		return q.err
-	}
-	by := access.FromContext(r.Context())
 	return listing[invoice.Merchant]{
-		name: "merchants", limit: limit,
-		read: func(ctx context.Context, last *invoice.Merchant, n int) ([]invoice.Merchant, string, error) {
-			if last != nil {
-				after = last.ID
-			}
-			found, err := a.conf.Merchants.List(ctx, by, after, n)
-			if err != nil {
-				return nil, "", fmt.Errorf("list merchants: %w", err)
-			}
-			return found, "", nil
+		name: "merchants", query: q, scope: q.scope(kind), elements: elements, key: func(m *invoice.Merchant) string { return m.ID },
+		find: func(ctx context.Context, after string, n int) ([]invoice.Merchant, string, error) {
+			return all(a.conf.Merchants.List(ctx, access.FromContext(r.Context()), after, n))
 		},
-		elements: elements,
-		cursor:   descendingCursor(scope, func(m *invoice.Merchant) string { return m.ID }),
 	}.serve(a, w, r)
 }
 
@@ -62,11 +48,7 @@ func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
 }
 
 // createMerchant answers POST /api/merchants.
-func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.CreateMerchantRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) createMerchant(w http.ResponseWriter, r *http.Request, o object) error {
 	var id string
 	if err := text(o, "", "id", &id, parseMerchantID); err != nil {
 		return err
@@ -76,11 +58,7 @@ func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m, err := a.conf.Merchants.Create(r.Context(), access.FromContext(r.Context()), id, change)
-	if err != nil {
-		return fmt.Errorf("create merchant: %w", err)
-	}
-	w.Header().Set("Location", "/api/merchants/"+m.ID)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, nil)
+	return a.created(w, r, ledger.Once{}, "/api/merchants/"+m.ID, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)}, db.During("create merchant", err))
 }
 
 // updatedMerchant has the members of a change of a merchant. A client may send the whole merchant back.
@@ -90,11 +68,7 @@ type updatedMerchant struct {
 }
 
 // updateMerchant answers PATCH /api/merchants/{id}.
-func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[updatedMerchant](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request, o object) error {
 	change, err := parseMerchantChange(o)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 )
 
 // VerifyTimeout bounds a verification of the audit log.
-const VerifyTimeout = 2 * time.Minute
+const VerifyTimeout = ReportTimeout
 
 // Operations is the operator's view of the service, and the operator's actions on it.
 type Operations interface {
@@ -42,10 +42,10 @@ func (a *API) operatorRoutes() []webpage.Route {
 	return []webpage.Route{
 		a.route("GET /api/operator/status", access.EventsRead, forOperator(a.serviceStatus)),
 		a.route("GET /api/operator/merchants", access.EventsRead, forOperator(a.listMerchantOverviews), webpage.Takes(ofPage)),
-		a.route("POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, forOperator(a.rescanChain)),
+		a.route("POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, forOperator(taking[apitypes.RescanRequest](a.rescanChain))),
 		a.route("POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, forOperator(a.resumeChain)),
 		a.route("POST /api/operator/mails/report", access.InvoicesWrite, forOperator(a.reportMail), webpage.BodyUpTo(mailer.MaxReport, 0)),
-		a.route("POST /api/operator/audit/verify", access.EventsRead, forOperator(a.verifyAudit), webpage.Long),
+		a.route("POST /api/operator/audit/verify", access.EventsRead, forOperator(taking[apitypes.VerifyAuditRequest](a.verifyAudit)), webpage.Long),
 	}
 }
 
@@ -78,12 +78,8 @@ func (a *API) chainOf(r *http.Request) (string, error) {
 }
 
 // rescanChain answers POST /api/operator/chains/{chainKey}/rescan.
-func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
+func (a *API) rescanChain(w http.ResponseWriter, r *http.Request, o object) error {
 	chainKey, err := a.chainOf(r)
-	if err != nil {
-		return err
-	}
-	o, err := readObject[apitypes.RescanRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -109,65 +105,36 @@ func (a *API) resumeChain(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verifyAudit answers POST /api/operator/audit/verify.
-func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
-	heads, err := a.readHeads(w, r)
+func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request, o object) error {
+	var heads []access.Head // expected in the log
+	err := optional(o, "head", func(name string) error {
+		heads = make([]access.Head, 1)
+		return text(o, "", name, &heads[0], access.ParseHead)
+	})
 	if err != nil {
 		return err
 	}
-	leave, err := a.reports.enter(r.Context())
-	if err != nil {
+	var answer apitypes.AuditVerification
+	err = a.makeReport(w, r, func(ctx context.Context) error {
+		head, err := a.conf.Operations.VerifyAudit(ctx, heads...)
+		if fault := (*access.FaultError)(nil); errors.As(err, &fault) {
+			answer.Fault, err = &apitypes.AuditFault{Seq: fault.Seq, Damage: string(fault.Damage), Detail: fault.Detail}, nil
+		}
+		answer.Head = head.String()
 		return err
-	}
-	defer leave()
-	long, cancel := webpage.RequestContext(a.conf.Stopping, r)
-	defer cancel()
-	accepted, stop := a.whileAccepted(long, r)
-	defer stop()
-	ctx, cancel := context.WithTimeout(accepted, VerifyTimeout)
-	defer cancel()
-	if err := webpage.ClearDeadlines(w); err != nil {
-		return err
-	}
-	head, err := a.conf.Operations.VerifyAudit(ctx, heads...)
-	fault := (*access.FaultError)(nil)
-	if err != nil && !errors.As(err, &fault) {
-		return errors.Join(err, webpage.ExtendDeadlines(w))
-	}
-	if err := webpage.ExtendDeadlines(w); err != nil {
-		return err
-	}
-	answer := apitypes.AuditVerification{Head: head.String()}
-	if fault != nil {
-		answer.Fault = &apitypes.AuditFault{Seq: fault.Seq, Damage: string(fault.Damage), Detail: fault.Detail}
-	}
-	return a.writeJSON(w, r, http.StatusOK, answer, nil)
-}
-
-// readHeads reads the expected head of the log.
-func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, error) {
-	o, err := readObject[apitypes.VerifyAuditRequest](w, r)
-	if err != nil {
-		return nil, err
-	}
-	if _, given := o["head"]; !given {
-		return nil, nil
-	}
-	heads := make([]access.Head, 1)
-	return heads, text(o, "", "head", &heads[0], access.ParseHead)
+	})
+	return a.writeJSON(w, r, http.StatusOK, answer, err)
 }
 
 // listMerchantOverviews answers GET /api/operator/merchants.
 func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) error {
-	return a.serveMerchants(w, r, "merchant overviews", func(ctx context.Context, rows []invoice.Merchant) ([]any, error) {
-		all := make([]any, len(rows))
-		for i, m := range rows {
-			overview, err := a.overviewOf(ctx, m)
-			if err != nil {
-				return nil, err
-			}
-			all[i] = overview
+	return a.serveMerchants(w, r, "merchant overviews", func(ctx context.Context, rows []invoice.Merchant) (out []any, err error) {
+		for i := 0; err == nil && i < len(rows); i++ {
+			var overview apitypes.MerchantOverview
+			overview, err = a.overviewOf(ctx, rows[i])
+			out = append(out, overview)
 		}
-		return all, nil
+		return out, err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -31,20 +32,28 @@ const (
 // the number of rows or the speed of the client.
 type listing[T any] struct {
 	name  string // of the member with the elements
-	limit int    // of elements
-	// read returns up to n rows after last, which is nil at first. If it stopped before it found n rows or
+	query *query // of the request; its errors are returned before anything is read
+	scope string // of the cursors
+	// key returns the sort key of a row, which cursors contain. Without it, there is no other page.
+	key func(*T) string
+	// find returns up to n rows after a key. If it examined db.MaxExamined rows before it found n, it also returns the key
+	// of the last of these.
+	find func(ctx context.Context, after string, n int) (rows []T, examined string, err error)
+	// read is for lists without find. It returns up to n rows after last, which is nil at first. If it stopped before it found n rows or
 	// the end, it also returns the nextCursor of the page. A page then ends there; an export calls read
 	// again with last nil, and continues there.
 	read readPage[T]
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
 	// cursor returns the page's nextCursor, or "". If more is set, there are rows after last, which is nil
-	// on an empty page.
+	// on an empty page. It is nil for lists with find.
 	cursor func(last *T, more bool) string
 	// rest is further members of the response, such as ,"truncated":true.
 	rest string
 	// table is the list's columns as CSV; nil if there is no such form.
 	table *table[T]
+
+	limit int // of elements
 }
 
 // readPage reads rows of a page.
@@ -53,31 +62,37 @@ type readPage[T any] func(ctx context.Context, last *T, n int) (rows []T, stoppe
 // elementsOf returns a listing's elements for rows that are converted one by one.
 func elementsOf[T, E any](convert func(T) E) func(context.Context, []T) ([]any, error) {
 	return func(_ context.Context, rows []T) ([]any, error) {
-		out := make([]any, len(rows))
-		for i, row := range rows {
-			out[i] = convert(row)
-		}
-		return out, nil
+		return db.Each(rows, func(row T) any { return convert(row) }), nil
 	}
 }
 
-// before returns the page with its rows in descending order of their ids. find returns up to n rows before an id, which
-// is empty at first. It is called only if possible is set, otherwise the page is empty.
-func (l listing[T]) before(
-	scope string, possible bool, id func(*T) string, find func(ctx context.Context, before string, n int) ([]T, error),
-) listing[T] {
-	l.cursor = descendingCursor(scope, id)
-	l.read = func(ctx context.Context, last *T, n int) (found []T, _ string, err error) {
-		before := ""
-		if last != nil {
-			before = id(last)
+// all returns rows that were found without leaving out examined ones.
+func all[T any](rows []T, err error) ([]T, string, error) { return rows, "", err }
+
+// prepared returns the page with read and cursor, or an error of the request.
+func (l listing[T]) prepared() (listing[T], error) {
+	after := ""
+	if l.find != nil {
+		after = l.query.cursor(l.scope)
+		l.cursor = descendingCursor(l.scope, l.key)
+		l.read = func(ctx context.Context, last *T, n int) ([]T, string, error) {
+			if last != nil && l.key != nil {
+				after = l.key(last)
+			}
+			rows, examined, err := l.find(ctx, after, n)
+			after = cmp.Or(examined, after)
+			return rows, stoppedCursor(l.scope, examined), db.During("list "+l.name, err)
 		}
-		if possible {
-			found, err = find(ctx, before, n)
-		}
-		return found, "", err
 	}
-	return l
+	read := l.read
+	l.read = func(ctx context.Context, last *T, n int) ([]T, string, error) {
+		if l.query.none {
+			return nil, "", nil
+		}
+		return read(ctx, last, n)
+	}
+	l.limit = l.query.limit()
+	return l, l.query.err
 }
 
 // serve answers with the page. It returns an error if it fails before the first byte; after that, it
@@ -86,9 +101,13 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 	if l.table != nil {
 		w.Header().Add("Vary", "Accept")
 	}
-	format, export, err := l.parseFormat(r)
+	l, err := l.prepared()
 	if err != nil {
 		return err
+	}
+	format, export := l.parseFormat(r)
+	if l.query.err != nil {
+		return l.query.err
 	}
 	if export {
 		return l.serveCSV(a, w, r, format)

@@ -19,11 +19,7 @@ import (
 )
 
 // createPaymentLink answers POST /api/payment-links.
-func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := readOnce[apitypes.CreatePaymentLinkRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error {
 	p := access.FromContext(r.Context())
 	asked, err := parsePaymentLink(o, p.MerchantID)
 	if err != nil {
@@ -34,12 +30,11 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	asked.Once = once
 	l, err := a.conf.Links.Create(r.Context(), p, asked)
-	if err != nil {
-		return fmt.Errorf("create payment link: %w", err)
-	}
-	markReplay(w, *once.Replayed)
-	w.Header().Set("Location", "/api/payment-links/"+l.ID)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, nil)
+	return a.created(w, r, once, "/api/payment-links/"+l.ID, a.linkResponse(l), db.During("create payment link", err))
+}
+
+func (a *API) linkResponse(l invoice.PaymentLink) apitypes.PaymentLinkResponse {
+	return apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}
 }
 
 // parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the
@@ -130,12 +125,8 @@ func lifetime(o object, name string, dst *time.Duration) error {
 
 // getPaymentLink answers GET /api/payment-links/{id}.
 func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixPaymentLink)
-	if err != nil {
-		return err
-	}
-	l, err := a.conf.Links.Get(r.Context(), access.FromContext(r.Context()), id)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, db.During("read payment link", err))
+	l, err := a.conf.Links.Get(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	return a.writeJSON(w, r, http.StatusOK, a.linkResponse(l), db.During("read payment link", err))
 }
 
 // updatedLink has the members of a change of a link. A client may send the whole link back.
@@ -145,15 +136,8 @@ type updatedLink struct {
 }
 
 // updatePaymentLink answers PATCH /api/payment-links/{id}.
-func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixPaymentLink)
-	if err != nil {
-		return err
-	}
-	o, err := readObject[updatedLink](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request, o object) error {
+	id := r.PathValue("id")
 	change, err := paymentLinkChange(o, true)
 	if err != nil {
 		return err
@@ -170,7 +154,7 @@ func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := a.conf.Links.Update(r.Context(), p, id, change)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}, db.During("change payment link", err))
+	return a.writeJSON(w, r, http.StatusOK, a.linkResponse(l), db.During("change payment link", err))
 }
 
 // checkFixedLinkMembers returns an *invoice.FieldError if a change would set a member that
@@ -190,24 +174,23 @@ func checkFixedLinkMembers(o object, l invoice.PaymentLink) error {
 // listPaymentLinks answers GET /api/payment-links.
 func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	limit, scope := q.limit(), q.scope("payment-links", "merchantId", "slug", "archived")
-	merchantID, possible := q.merchantID()
-	filter := ledger.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := ledger.PaymentLinkFilter{MerchantID: q.merchantID()}
 	if slug, ok := q.get("slug"); ok {
-		if filter.Slug = slug; !invoice.ValidSlug(slug) {
-			q.reject("slug", "must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)
+		var err error
+		if filter.Slug, err = parseSlug(slug); err != nil {
+			q.reject("slug", "%v", err)
 		}
 	}
 	if archived, ok := q.flag("archived"); ok {
 		filter.Archived = &archived
 	}
-	if q.err != nil {
-		return q.err
-	}
-	page := listing[invoice.PaymentLink]{name: "links", limit: limit, elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.conf.PublicURL) }), table: a.paymentLinkTable()}
-	return page.before(scope, possible, func(l *invoice.PaymentLink) string { return l.ID }, func(ctx context.Context, before string, n int) ([]invoice.PaymentLink, error) {
-		filter.Before, filter.Limit = cmp.Or(before, filter.Before), n
-		found, err := a.conf.Links.List(ctx, filter)
-		return found, db.During("list payment links", err)
-	}).serve(a, w, r)
+	return listing[invoice.PaymentLink]{
+		name: "links", query: q, scope: q.scope("payment-links", "merchantId", "slug", "archived"), table: a.paymentLinkTable(),
+		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.conf.PublicURL) }),
+		key:      func(l *invoice.PaymentLink) string { return l.ID },
+		find: func(ctx context.Context, before string, n int) ([]invoice.PaymentLink, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Links.List(ctx, filter))
+		},
+	}.serve(a, w, r)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -8,7 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	_ "time/tzdata" // the image has no files but the program's
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -16,6 +22,7 @@ import (
 type query struct {
 	values url.Values
 	err    error
+	none   bool // no object can match the filters, which are not looked up then: not every text is valid in a database
 }
 
 // parseQuery returns the query, which checkParameters has accepted. For a merchant's
@@ -123,10 +130,97 @@ func (q *query) cursor(scope string) string {
 	return key
 }
 
-// merchantID returns the merchant to list for, or "" for all. possible is false if the parameter is
-// not a valid id, so that the list is empty. Then it is not looked up, because not every text is valid
-// in a database.
-func (q *query) merchantID() (id string, possible bool) {
+// merchantID returns the merchant to list for, or "" for all. If the parameter is not a valid id, nothing matches.
+func (q *query) merchantID() string {
 	id, ok := q.get("merchantId")
-	return id, !ok || invoice.ValidMerchantID(id)
+	q.none = q.none || ok && !invoice.ValidMerchantID(id)
+	return id
+}
+
+// id returns a parameter that is an id with a prefix, or "". It rejects other texts, because not every text is valid in a
+// database.
+func (q *query) id(name, prefix, of string) string {
+	id, ok := q.get(name)
+	if ok && (!strings.HasPrefix(id, prefix) || len(id) > maxObjectID || !isVisibleASCII(id)) {
+		q.reject(name, "must be the id of %s", of)
+	}
+	return id
+}
+
+// invoiceID returns the filter by an invoice, or "". Nothing matches a malformed one.
+func (q *query) invoiceID() string {
+	id, ok := q.get("invoiceId")
+	q.none = q.none || ok && (!strings.HasPrefix(id, invoice.PrefixInvoice) || !isVisibleASCII(id))
+	return id
+}
+
+// chainKey returns the filter by a chain, or "".
+func (q *query) chainKey(chains map[string]chain.Chain) string {
+	key, ok := q.get("chainKey")
+	if _, known := chains[key]; ok && !known {
+		q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
+	}
+	return key
+}
+
+// timezone returns the time zone that the parameter timezone names, or UTC.
+func (q *query) timezone() *time.Location {
+	name, ok := q.get("timezone")
+	if !ok {
+		return time.UTC
+	}
+	location, ok := invoice.ParseTimezone(name)
+	if !ok {
+		q.reject("timezone", "must be a name of the IANA time zone database, such as Europe/Berlin; it is %.40q", name)
+		return time.UTC
+	}
+	return location
+}
+
+// instant returns a required time: Unix seconds, or a date, for which it returns the begin of the day
+// in a time zone.
+func (q *query) instant(name string, location *time.Location) time.Time {
+	text, ok := q.get(name)
+	if !ok {
+		q.reject(name, "is required")
+		return time.Time{}
+	}
+	if day := invoice.DayStart(text, location); !day.IsZero() {
+		if day.Unix() < 0 {
+			q.reject(name, "must not begin before 1970 in UTC; it is %s", text)
+		}
+		return day
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || text != strconv.FormatInt(n, 10) || invoice.Unix(n).Unix() != n {
+		q.reject(name, "must be Unix seconds or a date such as 2026-11-30; it is %.40q", text)
+	}
+	return invoice.Unix(n)
+}
+
+// otherMerchant is the detail of a request for another merchant than the key's.
+const otherMerchant = "The key belongs to one merchant, and the request names another as merchantId; leave it out."
+
+// ownMerchant returns the merchant that a request is about: the one that it names or, if it names no
+// merchant, the principal's. It refuses a merchant other than the principal's, whether or not it
+// exists.
+func ownMerchant(ctx context.Context, named string) (string, error) {
+	p := access.FromContext(ctx)
+	if named == "" {
+		named = p.MerchantID
+	}
+	if !p.Sees(named) {
+		return "", problemf(apitypes.CodeForbidden, otherMerchant)
+	}
+	return named, nil
+}
+
+// idempotencyScope returns the scope of the idempotency keys of a principal, so that keys of two
+// owners never collide. For the operator it does not depend on the merchant: a key that is reused for
+// another merchant is a mismatch.
+func idempotencyScope(p access.Principal) string {
+	if p.MerchantID == "" {
+		return ""
+	}
+	return "merchant " + p.MerchantID
 }

@@ -14,10 +14,7 @@ import (
 
 // redeliverEvent answers POST /api/events/{id}/redeliver.
 func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixEvent)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	if !access.FromContext(r.Context()).IsOperator() {
 		if _, _, err := a.visibleEvent(r.Context(), id); err != nil {
 			return fmt.Errorf("read event: %w", err)
@@ -31,11 +28,7 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 
 // redeliverEvents answers POST /api/events/redeliver, in transactions of bounded size
 // within RedeliverTime.
-func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.RedeliverEventsRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request, o object) error {
 	filter, scope, after, err := parseRedeliver(r.Context(), o)
 	if err != nil {
 		return err

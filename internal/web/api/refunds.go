@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -31,11 +30,7 @@ type Nodes interface {
 }
 
 // prepareRefund answers POST /api/payments/{id}/refunds.
-func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := readOnce[apitypes.PrepareRefundRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error {
 	asked, err := parseRefund(o)
 	if err != nil {
 		return err
@@ -54,12 +49,11 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		asked.Account = a.conf.Nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
 	}
 	refund, err := a.conf.Ledger.PrepareRefund(r.Context(), asked)
-	if err != nil {
-		return fmt.Errorf("prepare refund: %w", err)
+	if err == nil {
+		markReplay(w, once)
+		w.Header().Set("Location", "/api/refunds/"+refund.ID)
 	}
-	markReplay(w, *once.Replayed)
-	w.Header().Set("Location", "/api/refunds/"+refund.ID)
-	return a.writeRefund(w, r, http.StatusCreated, refund)
+	return a.writeRefund(w, r, http.StatusCreated, refund, db.During("prepare refund", err))
 }
 
 // parseRefund parses the members of a refund, which are optional.
@@ -96,11 +90,7 @@ func parsePositive(s string) (invoice.Amount, error) {
 // visiblePayment returns the payment that the request's path names, if the principal may
 // see it.
 func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
-	id, err := pathID(r, invoice.PrefixPayment)
-	if err != nil {
-		return ledger.PaymentRow{}, err
-	}
-	p, err := a.conf.Reader.Payment(r.Context(), id)
+	p, err := a.conf.Reader.Payment(r.Context(), r.PathValue("id"))
 	if err == nil {
 		err = a.checkSees(r.Context(), p)
 	}
@@ -114,14 +104,16 @@ func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 const includeSafe = "safe"
 
 // writeRefund answers with a refund, and with its transaction or the page for the payer. With includeSafe it asks nodes
-// about the submission in force.
-func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord, include ...string) error {
+// about the submission in force. If err is not nil, it returns that.
+func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord, err error, include ...string) error {
+	if err != nil {
+		return err
+	}
 	now := a.conf.RefundNow()
 	refund.Status = refund.StatusAt(now)
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund, now)}
 	network, known := a.chains[refund.ChainKey]
 	if known && refund.CanBeSent(now) && a.conf.Closed() == "" {
-		var err error
 		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
 			return err
 		}
@@ -155,11 +147,7 @@ func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
-		return err
-	}
-	refund, err := a.conf.Reader.RefundRecord(r.Context(), id)
+	refund, err := a.conf.Reader.RefundRecord(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("read refund: %w", err)
 	}
@@ -173,49 +161,31 @@ func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if !sees {
 		return db.ErrNotFound
 	}
-	return a.writeRefund(w, r, http.StatusOK, refund, include...)
+	return a.writeRefund(w, r, http.StatusOK, refund, nil, include...)
 }
 
 // cancelRefund answers POST /api/refunds/{id}/cancel.
 func (a *API) cancelRefund(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
-		return err
-	}
-	refund, err := a.conf.Ledger.CancelRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID)
-	if err != nil {
-		return fmt.Errorf("cancel refund: %w", err)
-	}
-	return a.writeRefund(w, r, http.StatusOK, refund)
+	refund, err := a.conf.Ledger.CancelRefund(r.Context(), r.PathValue("id"), access.FromContext(r.Context()).MerchantID)
+	return a.writeRefund(w, r, http.StatusOK, refund, db.During("cancel refund", err))
 }
 
 // approveRefund answers POST /api/refunds/{id}/approve.
-func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.ApproveRefundRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) approveRefund(w http.ResponseWriter, r *http.Request, o object) error {
 	var to invoice.Address
 	if err := text(o, "", "to", &to, chain.ParseAddress); err != nil {
 		return err
 	}
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
-		return err
-	}
-	refund, err := a.conf.Ledger.ApproveRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, to)
-	if err != nil {
-		return fmt.Errorf("approve refund: %w", err)
-	}
-	return a.writeRefund(w, r, http.StatusOK, refund)
+	refund, err := a.conf.Ledger.ApproveRefund(r.Context(), r.PathValue("id"), access.FromContext(r.Context()).MerchantID, to)
+	return a.writeRefund(w, r, http.StatusOK, refund, db.During("approve refund", err))
 }
 
 // listRefunds answers GET /api/refunds.
 func (a *API) listRefunds(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	merchantID, possible := q.merchantID()
-	filter := ledger.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
-		InvoiceID: q.id("invoiceId", invoice.PrefixInvoice, "an invoice")}
+	filter := ledger.RefundFilter{
+		MerchantID: q.merchantID(), PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"), InvoiceID: q.id("invoiceId", invoice.PrefixInvoice, "an invoice"),
+	}
 	if text, ok := q.get("txHash"); ok {
 		tx, err := invoice.ParseHash(text)
 		if err != nil {
@@ -223,7 +193,7 @@ func (a *API) listRefunds(w http.ResponseWriter, r *http.Request) error {
 		}
 		filter.TxHash = tx.String()
 	}
-	return a.refundList(w, r, q, filter, possible)
+	return a.refundList(w, r, q, filter)
 }
 
 // listPaymentRefunds answers GET /api/payments/{id}/refunds.
@@ -232,65 +202,24 @@ func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.refundList(w, r, parseQuery(r), ledger.RefundFilter{PaymentID: p.ID, SeenBy: access.FromContext(r.Context()).MerchantID}, true)
+	return a.refundList(w, r, parseQuery(r), ledger.RefundFilter{PaymentID: p.ID, SeenBy: access.FromContext(r.Context()).MerchantID})
 }
 
-// refundList answers with a page of refunds. possible is false if no refund can match.
-func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter ledger.RefundFilter, possible bool) error {
-	limit, scope := q.limit(), q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey")
-	filter.Before = q.cursor(scope)
-	if status, ok := q.get("status"); ok {
-		filter.Status = invoice.RefundStatus(status)
-		if !slices.Contains(invoice.RefundStatuses, filter.Status) {
-			q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.RefundStatuses), status)
-		}
-	}
-	if key, ok := q.get("chainKey"); ok {
-		filter.ChainKey = key
-		if _, known := a.chains[key]; !known {
-			q.reject("chainKey", "must name a chain that the service is configured with; it is %.40q", key)
-		}
-	}
-	if q.err != nil {
-		return q.err
-	}
-	position := func(r *invoice.RefundRecord) string { return ledger.RefundListID(r.CreatedAt, r.ID) }
+// refundList answers with a page of refunds.
+func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter ledger.RefundFilter) error {
+	filter.Status, filter.ChainKey = invoice.RefundStatus(one(q, "status", invoice.RefundStatuses)), q.chainKey(a.chains)
 	return listing[invoice.RefundRecord]{
-		name: "refunds", limit: limit,
-		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, string, error) {
-			if !possible {
-				return nil, "", nil
-			}
-			if last != nil {
-				filter.Before = position(last)
-			}
-			filter.Limit = n
-			found, err := a.conf.Reader.RefundRecords(ctx, filter)
-			if err != nil {
-				return nil, "", fmt.Errorf("list refunds: %w", err)
-			}
-			return found, "", nil
+		name: "refunds", query: q, scope: q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey"),
+		key:   func(r *invoice.RefundRecord) string { return ledger.RefundListID(r.CreatedAt, r.ID) },
+		table: a.refundTable(),
+		find: func(ctx context.Context, before string, n int) ([]invoice.RefundRecord, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.RefundRecords(ctx, filter))
 		},
-		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
-			out := make([]any, len(rows))
-			for i, refund := range rows {
-				now := a.conf.RefundNow()
-				refund.Status = refund.StatusAt(now)
-				out[i] = apiconv.RefundRecord(refund, now)
-			}
-			return out, nil
-		},
-		cursor: descendingCursor(scope, position),
-		table:  a.refundTable(),
+		elements: elementsOf(func(refund invoice.RefundRecord) apitypes.RefundRecord {
+			now := a.conf.RefundNow()
+			refund.Status = refund.StatusAt(now)
+			return apiconv.RefundRecord(refund, now)
+		}),
 	}.serve(a, w, r)
-}
-
-// id returns a parameter that is an id with a prefix, or "". An id without the prefix is
-// rejected, because not every text is valid in a database.
-func (q *query) id(name, prefix, of string) string {
-	id, ok := q.get(name)
-	if ok && (!strings.HasPrefix(id, prefix) || !isVisibleASCII(id)) {
-		q.reject(name, "must be the id of %s", of)
-	}
-	return id
 }

@@ -101,6 +101,15 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body
 	return nil
 }
 
+// created answers 201 with an object and its path if err is nil. It returns err.
+func (a *API) created(w http.ResponseWriter, r *http.Request, once ledger.Once, path string, body any, err error) error {
+	if err == nil {
+		markReplay(w, once)
+		w.Header().Set("Location", path)
+	}
+	return a.writeJSON(w, r, http.StatusCreated, body, err)
+}
+
 // noContent answers 204 if err is nil. It returns err.
 func noContent(w http.ResponseWriter, err error) error {
 	if err == nil {

@@ -2,14 +2,13 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
 )
@@ -20,16 +19,13 @@ const monthLayout = "2006-01"
 // statement answers GET /api/reports/statement.
 func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	request, month, err := a.statementRequest(r.Context(), q)
-	if err != nil {
-		return err
-	}
+	request, month := a.statementRequest(r.Context(), q)
 	rows, table, format := chosenTable(q, r, statementTables)
 	if q.err != nil {
 		return q.err
 	}
 	var made report.Statement
-	err = a.makeReport(w, r, func(ctx context.Context) (err error) {
+	err := a.makeReport(w, r, func(ctx context.Context) (err error) {
 		made, err = report.NewStatement(ctx, a.conf.Summarized, request)
 		return err
 	})
@@ -46,36 +42,29 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 
 // statementRequest parses the parameters of a statement. Without a time zone, the month is in the
 // merchant's.
-func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request, month string, err error) {
-	r.Location, r.Decimals = q.timezone(), a.decimals
-	var possible bool
-	switch r.MerchantID, possible = q.merchantID(); {
-	case r.MerchantID == "":
+func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request, month string) {
+	r.Decimals = a.decimals
+	if r.MerchantID = a.reportMerchant(q); r.MerchantID == "" {
 		q.reject("merchantId", "is required with a key of the operator")
-	case !possible:
-		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
 	}
-	if _, given := q.get("timezone"); !given && q.err == nil {
-		m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
-		if err != nil && !errors.Is(err, access.ErrNotFound) {
-			return r, "", err
-		}
-		r.Location = m.Zone()
-	}
+	r.Location = a.reportZone(ctx, q, r.MerchantID)
 	month, _ = q.get("month")
 	first, err := time.Parse(monthLayout, month)
 	if err != nil || first.Year() < 1970 || clock.Format(first, time.UTC, monthLayout) != month {
 		q.reject("month", "must be a month such as 2026-11; it is %.40q", month)
-		return r, month, q.err
+		return r, month
 	}
-	r.From, r.To = invoice.DayStart(clock.Format(first, time.UTC, time.DateOnly), r.Location), invoice.DayStart(clock.Format(first.AddDate(0, 1, 0), time.UTC, time.DateOnly), r.Location)
+	day := func(at time.Time) time.Time {
+		return invoice.DayStart(clock.Format(at, time.UTC, time.DateOnly), r.Location)
+	}
+	r.From, r.To = day(first), day(first.AddDate(0, 1, 0))
 	switch {
 	case r.From.Unix() < 0:
 		q.reject("month", "must not begin before 1970 in UTC; it is %s", month)
 	case a.conf.Now().Before(r.From):
 		q.reject("month", "must have begun; it is %s", month)
 	}
-	return r, month, q.err
+	return r, month
 }
 
 // statementTables are the tables of a statement, each with its header.
@@ -86,19 +75,31 @@ var statementTables = map[string]func(apitypes.Statement) [][]string{
 
 // statementLines returns the lines of a statement as a table.
 func statementLines(s apitypes.Statement) [][]string {
-	rows := [][]string{{
-		"chainKey", "currency", "decimals", "month", "opening", "invoiced", "settled", "canceled", "expired", "waived", "closing",
-		"heldBefore", "received", "refunded", "held", "payments", "refunds",
-	}}
-	for _, l := range s.Lines {
-		decimals := ""
-		if l.Decimals != nil {
-			decimals = strconv.Itoa(*l.Decimals)
+	rows := columnsOf(s.Lines, "chainKey currency decimals opening invoiced settled canceled expired waived closing heldBefore received refunded held payments refunds")
+	for i, row := range rows {
+		month := s.Month
+		if i == 0 {
+			month = "month"
 		}
-		rows = append(rows, []string{
-			l.ChainKey, l.Currency, decimals, s.Month, l.Opening, l.Invoiced, l.Settled, l.Canceled, l.Expired, l.Waived, l.Closing,
-			l.HeldBefore, l.Received, l.Refunded, l.Held, strconv.FormatInt(l.Payments, 10), strconv.FormatInt(l.Refunds, 10),
-		})
+		rows[i] = slices.Insert(row, 3, month)
 	}
 	return withDecimals(rows, "opening", "invoiced", "settled", "canceled", "expired", "waived", "closing", "heldBefore", "received", "refunded", "held")
+}
+
+// Statement converts the statement of a month.
+func Statement(r report.Request, month string, made report.Statement) apitypes.Statement {
+	return apitypes.Statement{
+		MerchantID: r.MerchantID, Month: month, From: r.From.Unix(), To: r.To.Unix(), Timezone: r.Location.String(),
+		Lines: db.Each(made.Lines, statementLine), Fees: transactionFees(made.Fees),
+	}
+}
+
+func statementLine(l *report.StatementLine) apitypes.StatementLine {
+	return apitypes.StatementLine{
+		ChainKey: l.ChainKey, Currency: l.Currency, Decimals: decimals(l.Key),
+		Opening: l.Opening.String(), Invoiced: l.Invoiced.String(), Settled: l.Settled.String(), Canceled: l.Canceled.String(),
+		Expired: l.Expired.String(), Waived: l.Waived.String(), Closing: l.Closing.String(),
+		HeldBefore: l.HeldBefore.String(), Received: l.Received.String(), Refunded: l.Refunded.String(), Held: l.Held.String(),
+		Payments: l.Payments, Refunds: l.Refunds,
+	}
 }

@@ -62,9 +62,9 @@ type streamed struct {
 // streamEvents answers GET /api/events/stream.
 func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	filter, possible := q.eventFilter()
+	filter := q.eventFilter()
 	s := &eventStream{
-		api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: !possible,
+		api: a, w: w, r: r, filter: filter, scope: q.catchUpScope(), none: q.none,
 		deliveries: len(q.set("include", includeDeliveries)) > 0, page: 1, // it grows while the events are small
 	}
 	if err := s.begin(q); err != nil {
@@ -77,7 +77,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	ctx, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
-	if s.deliveries && possible {
+	if s.deliveries && !s.none {
 		if err := s.listen(ctx); err != nil {
 			return err
 		}

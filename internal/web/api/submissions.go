@@ -28,36 +28,17 @@ type Submissions interface {
 }
 
 // submitRefund answers POST /api/refunds/{id}/submissions.
-func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := readOnce[apitypes.SubmitRefundRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) submitRefund(w http.ResponseWriter, r *http.Request, o object, once ledger.Once) error {
 	var tx invoice.Hash
-	if _, given := o["txHash"]; given {
-		if err := text(o, "", "txHash", &tx, invoice.ParseHash); err != nil {
-			return err
-		}
-	}
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
+	if err := optional(o, "txHash", func(name string) error { return text(o, "", name, &tx, invoice.ParseHash) }); err != nil {
 		return err
 	}
-	s, err := a.conf.Ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx, once)
-	if err != nil {
-		return fmt.Errorf("submit refund: %w", err)
-	}
-	markReplay(w, *once.Replayed)
-	w.Header().Set("Location", "/api/refunds/"+s.RefundID)
-	return a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: Submission(s)}, nil)
+	s, err := a.conf.Ledger.SubmitRefund(r.Context(), r.PathValue("id"), access.FromContext(r.Context()).MerchantID, tx, once)
+	return a.created(w, r, once, "/api/refunds/"+s.RefundID, apitypes.SubmissionResponse{Submission: Submission(s)}, db.During("submit refund", err))
 }
 
 // recordTransaction answers PUT /api/refunds/{id}/submissions/{submissionId}.
-func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
-	o, err := readObject[apitypes.RecordTransactionRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request, o object) error {
 	var tx invoice.Hash
 	if err := text(o, "", "txHash", &tx, invoice.ParseHash); err != nil {
 		return err
@@ -65,10 +46,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 	if tx.IsZero() {
 		return invalidField("txHash", "must not be zero")
 	}
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	submission, merchant := r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID
 	replaced, err := a.replaceable(r.Context(), id, submission, merchant, tx)
 	if err != nil {
@@ -80,11 +58,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 
 // withdrawSubmission answers POST /api/refunds/{id}/submissions/{submissionId}/withdraw.
 func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixRefund)
-	if err != nil {
-		return err
-	}
-	asked := ledger.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
+	asked := ledger.Withdrawal{RefundID: r.PathValue("id"), SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
 	q := parseQuery(r)
 	asked.CheckedInWallet, _ = q.flag("checkedInWallet")
 	if q.err != nil {
@@ -197,4 +171,16 @@ func submittedDetail(s invoice.Submission) string {
 		return fmt.Sprintf("%s, and the wallet has not answered. For %d minutes, only %s can withdraw that.", detail, int(invoice.SubmissionPatience.Minutes()), s.By)
 	}
 	return fmt.Sprintf("%s, with the transaction %s. If no node has that, it can be withdrawn after %d minutes.", detail, s.TxHash, int(invoice.SubmissionPatience.Minutes()))
+}
+
+// Submission converts a submission of a refund.
+func Submission(s invoice.Submission) apitypes.Submission {
+	w := apitypes.Submission{ID: s.ID, RefundID: s.RefundID, By: s.By, StartedAt: invoice.UnixSeconds(s.StartedAt), WithdrawnBy: s.WithdrawnBy}
+	if !s.TxHash.IsZero() {
+		w.TxHash = s.TxHash.String()
+	}
+	if !s.InForce() {
+		w.WithdrawnAt = invoice.UnixSeconds(s.WithdrawnAt)
+	}
+	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -38,60 +39,60 @@ type SummaryReader interface {
 // summary answers GET /api/reports/summary.
 func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
-	request, err := a.summaryRequest(r.Context(), q)
-	if err != nil {
-		return err
+	request := a.summaryRequest(r.Context(), q)
+	if q.err != nil {
+		return q.err
 	}
-	made := Summary{Request: request}
-	if made.Days, err = report.Days(r.Context(), a.conf.Summarized, request); err != nil {
+	days, err := report.Days(r.Context(), a.conf.Summarized, request)
+	if err != nil {
 		return fmt.Errorf("add days up: %w", err)
 	}
-	if made.Open, err = a.sumInvoices(r, request.MerchantID, invoice.Open, time.Unix(0, 0)); err != nil {
+	out := apitypes.Summary{
+		MerchantID: request.MerchantID, From: request.From.Unix(), To: request.To.Unix(), Timezone: request.Location.String(), Days: db.Each(days, summaryLine),
+		Chains: []apitypes.SummaryChain{},
+	}
+	if out.Open, err = a.sumInvoices(r, request.MerchantID, invoice.Open, time.Unix(0, 0)); err != nil {
 		return err
 	}
-	if made.Expired, err = a.sumInvoices(r, request.MerchantID, invoice.Expired, request.From); err != nil {
+	if out.Expired, err = a.sumInvoices(r, request.MerchantID, invoice.Expired, request.From); err != nil {
 		return err
 	}
-	for key := range a.chains {
-		cursor, err := a.conf.Summarized.Cursor(r.Context(), key)
+	for _, key := range slices.Sorted(maps.Keys(a.chains)) {
+		c, err := a.conf.Summarized.Cursor(r.Context(), key)
 		switch {
 		case errors.Is(err, db.ErrNotFound): // the chain was never read
 		case err != nil:
 			return fmt.Errorf("read cursor of %s: %w", key, err)
 		default:
-			made.Chains = append(made.Chains, ReadChain{Key: key, Cursor: cursor})
+			out.Chains = append(out.Chains, apitypes.SummaryChain{
+				ChainKey: key, BlockNumber: int64(c.Indexed.Number), BlockTime: c.Indexed.Time.Unix(), ConfirmedBlockNumber: int64(c.Confirmed.Number), Halted: c.Halted != "",
+			})
 		}
 	}
-	slices.SortFunc(made.Chains, ReadChain.Compare)
-	return a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: made.Convert()}, nil)
+	return a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: out}, nil)
+}
+
+func summaryLine(l *report.Line) apitypes.SummaryLine {
+	return apitypes.SummaryLine{
+		Day: l.Day, ChainKey: l.ChainKey, Currency: l.Currency, Decimals: decimals(l.Key), Payments: l.Payments, Gross: l.Gross.String(),
+		Refunds: l.Refunds, Refunded: l.Refunded.String(), Net: l.Net.String(),
+	}
 }
 
 // sumInvoices adds up the newest invoices of a state that were created at a time or later.
-func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (InvoiceSums, error) {
+func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (apitypes.InvoiceSums, error) {
 	amounts, err := a.conf.Summarized.InvoicedAmounts(r.Context(), merchantID, status, since, MaxSummedInvoices+1)
-	if err != nil {
-		return InvoiceSums{}, fmt.Errorf("add %s invoices up: %w", status, err)
-	}
-	return InvoiceSums{
-		Sums: report.SumInvoices(amounts[:min(len(amounts), MaxSummedInvoices)], a.decimals), Truncated: len(amounts) > MaxSummedInvoices,
-	}, nil
+	sums := report.SumInvoices(amounts[:min(len(amounts), MaxSummedInvoices)], a.decimals)
+	return apitypes.InvoiceSums{Truncated: len(amounts) > MaxSummedInvoices, Sums: db.Each(sums, func(sum *report.Sum) apitypes.InvoiceSum {
+		return apitypes.InvoiceSum{ChainKey: sum.ChainKey, Currency: sum.Currency, Decimals: decimals(sum.Key), Invoices: sum.Invoices, Amount: sum.Amount.String()}
+	})}, db.During("add invoices up", err)
 }
 
 // summaryRequest parses the parameters of a summary, which ends now. Without a time zone, its days are
 // in the merchant's.
-func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, error) {
-	r := report.Request{Location: q.timezone(), Decimals: a.decimals, To: a.conf.Now().UTC().Truncate(time.Second).Add(time.Second)}
-	var possible bool
-	if r.MerchantID, possible = q.merchantID(); !possible {
-		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
-	}
-	if _, given := q.get("timezone"); !given && r.MerchantID != "" && q.err == nil {
-		m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
-		if err != nil && !errors.Is(err, access.ErrNotFound) {
-			return r, err
-		}
-		r.Location = m.Zone()
-	}
+func (a *API) summaryRequest(ctx context.Context, q *query) report.Request {
+	r := report.Request{MerchantID: a.reportMerchant(q), Decimals: a.decimals, To: a.conf.Now().UTC().Truncate(time.Second).Add(time.Second)}
+	r.Location = a.reportZone(ctx, q, r.MerchantID)
 	r.From = q.instant("from", r.Location)
 	switch {
 	case !r.From.Before(r.To):
@@ -99,5 +100,35 @@ func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, err
 	case r.To.Sub(r.From) > MaxSummaryPeriod:
 		q.reject("from", "must be at most %d days ago", int(MaxSummaryPeriod.Hours()/24))
 	}
-	return r, q.err
+	return r
+}
+
+// reportMerchant returns the merchant of a report, or "" for all.
+func (a *API) reportMerchant(q *query) string {
+	id := q.merchantID()
+	if q.none {
+		q.reject("merchantId", "must be an id of a merchant; it is %.80q", id)
+	}
+	return id
+}
+
+// reportZone returns the time zone of a report: the parameter or, without it, the merchant's.
+func (a *API) reportZone(ctx context.Context, q *query, merchantID string) *time.Location {
+	zone := q.timezone()
+	if q.values.Has("timezone") || merchantID == "" || q.err != nil {
+		return zone
+	}
+	m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), merchantID)
+	if err != nil && !errors.Is(err, access.ErrNotFound) {
+		q.err = err
+	}
+	return m.Zone()
+}
+
+// decimals returns the decimals of a line, or nil if they are not known.
+func decimals(k report.Key) *int {
+	if k.Decimals < 0 {
+		return nil
+	}
+	return &k.Decimals
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -70,11 +71,7 @@ func (a *API) paymentTable() *table[ledger.PaymentRow] {
 		"id", "status", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
 		"amountRefunded", "amountRefundedDecimal", "from", "to", "blockNumber", "confirmedAt", "attribution", "reference",
 	}, func(ctx context.Context, payments []ledger.PaymentRow, at func(time.Time) string) ([][]string, error) {
-		ids, rows := make([]string, len(payments)), make([][]string, len(payments))
-		for i, p := range payments {
-			ids[i] = p.ID
-		}
-		refunded, err := a.conf.Reader.AmountsRefunded(ctx, ids)
+		refunded, err := a.conf.Reader.AmountsRefunded(ctx, db.Each(payments, func(p ledger.PaymentRow) string { return p.ID }))
 		if err != nil {
 			return nil, fmt.Errorf("read refunds: %w", err)
 		}
@@ -82,17 +79,16 @@ func (a *API) paymentTable() *table[ledger.PaymentRow] {
 		if err != nil {
 			return nil, err
 		}
-		for i, p := range payments {
+		return db.Each(payments, func(p ledger.PaymentRow) []string {
 			back := refunded[p.ID]
 			units := func(amount invoice.Amount) string { return a.units(amount, p.ChainKey, p.Currency) }
 			j := apiconv.Payment(p.Payment, false)
-			rows[i] = []string{
+			return []string{
 				p.ID, string(p.Status.Shown()), p.InvoiceID, p.MerchantID, p.ChainKey, j.TxHash, p.Currency, p.Amount.String(), units(p.Amount),
 				back.String(), units(back), j.From, j.To, strconv.FormatUint(p.BlockNumber, 10), at(p.ConfirmedAt), string(p.Method),
 				reference[p.InvoiceID],
 			}
-		}
-		return rows, nil
+		}), nil
 	}}
 }
 
@@ -106,11 +102,7 @@ func (a *API) refundTable() *table[invoice.RefundRecord] {
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][]string, len(refunds))
-		for i, r := range refunds {
-			rows[i] = append(a.refundCells(r, at), reference[r.InvoiceID])
-		}
-		return rows, nil
+		return db.Each(refunds, func(r invoice.RefundRecord) []string { return append(a.refundCells(r, at), reference[r.InvoiceID]) }), nil
 	}}
 }
 

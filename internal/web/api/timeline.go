@@ -67,19 +67,11 @@ func seenAt(seen, confirmed time.Time) time.Time {
 
 // listTimeline answers GET /api/invoices/{id}/timeline.
 func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
 	q := parseQuery(r)
-	scope := "timeline of " + id
-	limit, after := q.limit(), q.cursor(scope)
-	if q.err != nil {
-		return q.err
-	}
 	h, err := a.conf.Reader.InvoiceHistory(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
@@ -93,11 +85,8 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 		rest = `,"truncated":true`
 	}
 	return listing[timelineEntry]{
-		name: "entries", limit: limit, rest: rest,
-		read: func(_ context.Context, last *timelineEntry, n int) ([]timelineEntry, string, error) {
-			if last != nil {
-				after = last.key
-			}
+		name: "entries", query: q, scope: "timeline of " + id, rest: rest, key: func(e *timelineEntry) string { return e.key },
+		find: func(_ context.Context, after string, n int) ([]timelineEntry, string, error) {
 			i, _ := slices.BinarySearchFunc(all, after, func(e timelineEntry, key string) int { return strings.Compare(e.key, key) })
 			for i < len(all) && all[i].key <= after {
 				i++
@@ -105,7 +94,6 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 			return all[i:min(len(all), i+n)], "", nil
 		},
 		elements: elementsOf(func(e timelineEntry) apitypes.TimelineEntry { return e.entry }),
-		cursor:   descendingCursor(scope, func(e *timelineEntry) string { return e.key }),
 	}.serve(a, w, r)
 }
 

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -13,7 +13,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -28,20 +27,16 @@ type invoiceWait struct {
 
 // invoiceWait parses the parameters. ok is false if the request does not wait.
 func (q *query) invoiceWait() (wait invoiceWait, ok bool) {
+	wait.status = invoice.Status(one(q, "status", invoice.Statuses))
 	text, ok := q.get("wait")
-	if status, given := q.get("status"); given {
-		wait.status = q.invoiceStatus(status)
-		if !ok {
+	if !ok {
+		if q.values.Has("status") {
 			q.err = invalidField("wait", "is required with status")
 		}
-	}
-	if !ok {
 		return wait, false
 	}
 	wait.seconds = q.waitSeconds(text, MaxWait)
-	if wait.status == "" {
-		wait.status = invoice.Open
-	}
+	wait.status = cmp.Or(wait.status, invoice.Open)
 	return wait, true
 }
 
@@ -52,15 +47,6 @@ func (q *query) waitSeconds(text string, most int) int {
 		q.reject("wait", "must be an integer from 0 to %d, without sign or leading zero", most)
 	}
 	return n
-}
-
-// invoiceStatus parses a status of an invoice.
-func (q *query) invoiceStatus(text string) invoice.Status {
-	status := invoice.Status(text)
-	if !slices.Contains(invoice.Statuses, status) {
-		q.reject("status", "must be one of %s; it is %.40q", enumerate(invoice.Statuses), text)
-	}
-	return status
 }
 
 // visibleInvoice returns an invoice, or db.ErrNotFound unless the principal may see it.
@@ -78,7 +64,7 @@ func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, e
 // awaitInvoice returns an invoice as soon as its status is not the known one or the invoice changes.
 // It also returns when the time is over, when the client or the service ends the request, and when the
 // key is no longer accepted.
-func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (_ invoice.Invoice, err error) {
+func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (invoice.Invoice, error) {
 	leave, err := a.waiting.enter(r.Context())
 	if err != nil {
 		return invoice.Invoice{}, err
@@ -88,24 +74,12 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	if err != nil || first.Status != known.status || known.seconds == 0 {
 		return first, err
 	}
-	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
-	defer cancel()
-	accepted, stop := a.whileAccepted(whole, r)
-	defer stop()
-	ctx, cancel := context.WithTimeout(accepted, time.Duration(known.seconds)*time.Second)
-	defer cancel()
-	if err := webpage.ClearDeadlines(w); err != nil {
+	err = a.await(w, r, time.Duration(known.seconds)*time.Second, func(ctx context.Context) error { return a.awaitChange(ctx, first) })
+	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
-	if err := a.awaitChange(ctx, first); err != nil && ctx.Err() == nil {
-		return invoice.Invoice{}, err
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
+	last, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout)
 	defer cancel()
-	if err := a.checkKey(last, r); err != nil {
-		return invoice.Invoice{}, err
-	}
 	return a.visibleInvoice(last, id)
 }
 

@@ -7,47 +7,24 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// pathMerchant returns the merchant in the request's path. A malformed id, and a merchant
-// that the principal may not see, is not found.
-func pathMerchant(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	if !invoice.ValidMerchantID(id) || !access.FromContext(r.Context()).Sees(id) {
-		return "", fmt.Errorf("merchant %q: %w", id, webhooks.ErrNone)
-	}
-	return id, nil
-}
-
 // getWebhook answers GET /api/merchants/{id}/webhook.
 func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
-	v, err := a.conf.Endpoints.View(r.Context(), id)
+	v, err := a.conf.Endpoints.View(r.Context(), r.PathValue("id"))
 	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, db.During("read endpoint", err))
 }
 
 // putWebhook answers PUT /api/merchants/{id}/webhook.
-func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
-	o, err := readObject[apitypes.PutWebhookRequest](w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) putWebhook(w http.ResponseWriter, r *http.Request, o object) error {
 	var set webhooks.Settings
 	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), eventTypes(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
 		return err
 	}
-	v, secret, err := a.conf.Endpoints.Put(r.Context(), id, set)
+	v, secret, err := a.conf.Endpoints.Put(r.Context(), r.PathValue("id"), set)
 	if err = db.During("set endpoint", err); secret == "" {
 		return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, err)
 	}
@@ -108,50 +85,34 @@ func array[T any](o object, name string, dst *[]T, read func(path string, elemen
 
 // pingWebhook answers POST /api/merchants/{id}/webhook/ping.
 func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
 	leave, err := a.pings.enter(r.Context())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ping, err := a.conf.Endpoints.PingMerchant(r.Context(), id)
+	ping, err := a.conf.Endpoints.PingMerchant(r.Context(), r.PathValue("id"))
 	return a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)}, db.During("ping endpoint", err))
 }
 
 // stageSecret answers POST /api/merchants/{id}/webhook/secret.
 func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
-	v, secret, err := a.conf.Endpoints.Stage(r.Context(), id)
+	v, secret, err := a.conf.Endpoints.Stage(r.Context(), r.PathValue("id"))
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v, a.conf.Now()), Secret: secret}, db.During("stage secret", err))
 }
 
 // dropSecret answers DELETE /api/merchants/{id}/webhook/secret.
 func (a *API) dropSecret(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
-	return noContent(w, db.During("drop secret", a.conf.Endpoints.Unstage(r.Context(), id)))
+	return noContent(w, db.During("drop secret", a.conf.Endpoints.Unstage(r.Context(), r.PathValue("id"))))
 }
 
 // promoteSecret answers POST /api/merchants/{id}/webhook/secret/promote.
 func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathMerchant(r)
-	if err != nil {
-		return err
-	}
 	leave, err := a.pings.enter(r.Context())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	v, err := a.conf.Endpoints.Promote(r.Context(), id)
+	v, err := a.conf.Endpoints.Promote(r.Context(), r.PathValue("id"))
 	return a.writeJSON(w, r, http.StatusOK, apitypes.WebhookResponse{Webhook: fromView(v, a.conf.Now())}, db.During("promote secret", err))
 }
 
@@ -159,19 +120,17 @@ func fromView(v webhooks.View, now time.Time) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
-		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
+		OptionalEvents: db.Each(v.Optional, func(typ invoice.EventType) apitypes.EventType { return apitypes.EventType(typ) }),
 		HeaderNames:    v.Headers,
-		Health:         apitypes.WebhookHealth(v.Breaker.Health(now)), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+		Health:         apitypes.WebhookHealth(v.Breaker.Health(now)), Secrets: db.Each(v.Secrets, secretOf),
 		FailingSince: invoice.UnixSeconds(v.Breaker.Failing), LastError: v.Breaker.Error, LastErrorAt: invoice.UnixSeconds(v.Breaker.Failed),
-	}
-	for i, typ := range v.Optional {
-		w.OptionalEvents[i] = apitypes.EventType(typ)
 	}
 	if v.Breaker.IsPaused(now) {
 		w.PausedUntil = v.Breaker.Until.Unix()
 	}
-	for i, s := range v.Secrets {
-		w.Secrets[i] = apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: invoice.UnixSeconds(s.CreatedAt), ValidUntil: invoice.UnixSeconds(s.ValidUntil), ReplacedAt: invoice.UnixSeconds(s.ReplacedAt)}
-	}
 	return w
+}
+
+func secretOf(s webhooks.SecretRow) apitypes.WebhookSecret {
+	return apitypes.WebhookSecret{Version: s.Version, State: string(s.State), CreatedAt: invoice.UnixSeconds(s.CreatedAt), ValidUntil: invoice.UnixSeconds(s.ValidUntil), ReplacedAt: invoice.UnixSeconds(s.ReplacedAt)}
 }

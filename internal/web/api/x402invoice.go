@@ -15,15 +15,14 @@ import (
 )
 
 // PayInvoice answers a request for an invoice as GET /x402/invoices/{id} does.
-func (a *API) PayInvoice() http.Handler { return a.serve(a.payInvoice) }
+func (a *API) PayInvoice() http.Handler {
+	return a.serve(checked(idWith(invoice.PrefixInvoice), a.payInvoice))
+}
 
 // payInvoice answers GET /x402/invoices/{id}: 200 with the invoice if it is paid or the request pays
 // it, and else 402 with the payment requirements.
 func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, invoice.PrefixInvoice)
-	if err != nil {
-		return err
-	}
+	id := r.PathValue("id")
 	inv, err := a.publicInvoice(r.Context(), id)
 	if err != nil {
 		return err
