@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,7 +16,8 @@ const expireRefundBatch = 500
 
 // CancelRefund cancels a prepared refund that was not sent, which ends its reservation. Repeating it
 // has no effect. If merchantID is set, only refunds of that merchant are found. Errors are
-// db.ErrNotFound, ErrRefundNotOpen, and *SubmittedError while another person sends it.
+// db.ErrNotFound, ErrRefundNotOpen, *SubmittedError while another person sends it, and ErrUndecided while a transfer that
+// may pay it waits for older blocks.
 func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundCancel, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Cancel(s.seconds())
@@ -60,7 +62,7 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 		if r, ok = change(was); !ok {
 			return ErrRefundNotOpen
 		}
-		if err := wantUnsubmitted(ctx, tx, r); err != nil {
+		if err := wantUnsent(ctx, tx, r); err != nil {
 			return err
 		}
 		return s.saveChangedRefund(ctx, tx, out, action, was, r)
@@ -95,13 +97,18 @@ func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox,
 	return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 }
 
-// wantUnsubmitted returns a *SubmittedError if another person sends the refund.
-func wantUnsubmitted(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
+// wantUnsent returns a *SubmittedError if another person sends the refund, or ErrUndecided if a transfer to its recipient
+// waits for older blocks. It may pay the refund, and the rules for other transfers find no payment to that recipient.
+func wantUnsent(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
 	all, err := NewReader(tx).Submissions(ctx, r.ID)
 	if current, ok := invoice.InForceOf(all); ok {
 		return &SubmittedError{current}
 	}
-	return err
+	waits, err2 := MayBeRefunded(ctx, tx, invoice.Transfer{ChainKey: r.ChainKey, From: r.To, To: r.From})
+	if waits {
+		err2 = ErrUndecided
+	}
+	return cmp.Or(err, err2)
 }
 
 // lockRefund locks the chain of a refund and reads the refund again.

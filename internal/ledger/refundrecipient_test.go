@@ -30,7 +30,8 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 }
 
 // TestRefundWhileOneWaits sends a payment back above blocks that were never read, to its payer and to another
-// recipient. Until it is decided that this is a refund, no other one is offered, and a prepared one cannot be sent.
+// recipient. Until it is decided that this is a refund, no other one is offered, and a prepared one keeps its amount and
+// cannot be sent.
 func TestRefundWhileOneWaits(t *testing.T) {
 	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		for _, recipient := range []invoice.Address{payer, {0xee, 14}} {
@@ -43,10 +44,16 @@ func TestRefundWhileOneWaits(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, back)
 			expect.Error(t, ledger.ErrUndecided, "a refund while one waits")(w.prepare(p, 1, to(recipient)))
 			w.wantUnsendable("while one waits", r.ID, invoice.WarnMayBeRefunded)
+			expect.Error(t, ledger.ErrUndecided, "a cancellation while one waits")(w.CancelRefund(t.Context(), r.ID, w.merchant))
 			now := at(w.seconds.Load())
 			if !w.refund(less.ID).CanBeSent(now) || w.refund(elsewhere.ID).CanBeSent(now) != (recipient != payer) {
 				t.Error("a refund of a smaller payment, or to another recipient, waits as well")
 			}
+			w.seconds.Add(lifetime + 1)
+			w.must(w.ExpireRefunds(t.Context()))
+			expect.Equal(t, w.refund(r.ID).Status, invoice.RefundPending, "after its time, while one waits, it is")
+			expect.Equal(t, w.refund(less.ID).Status, invoice.RefundExpired, "after its time, another is")
+			w.seconds.Add(-lifetime - 1)
 			w.must(w.db.sql.ExecContext(t.Context(), "DELETE FROM undecided_refunds"))
 			w.must(w.db.sql.ExecContext(t.Context(), "UPDATE chains SET unread_last = NULL WHERE chain_key = $1", w.chainKey))
 			w.must(w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{}))

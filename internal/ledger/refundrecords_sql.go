@@ -371,7 +371,8 @@ func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.Re
 }
 
 // ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time and have
-// no submitted transaction. It returns the payment of each. The chain's cursor must be locked.
+// no submitted transaction, also none that waits for older blocks. It returns the payment of each. The chain's cursor must
+// be locked.
 func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
 	var ids []string
 	_, err = db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
@@ -380,8 +381,8 @@ func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Tim
 		ids, paymentIDs = append(ids, id), append(paymentIDs, paymentID)
 		return struct{}{}, err
 	}, `SELECT refund_records.id, refund_records.payment_id FROM refund_records
-		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
-		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
+		LEFT JOIN refunds ON refunds.id = refund_records.refund_id LEFT JOIN payments ON payments.id = refund_records.payment_id
+		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2 AND NOT `+waitsUndecided+`
 			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
 			AND (refunds.id IS NULL OR refunds.status = 'orphaned')
 			AND NOT EXISTS (SELECT 1 FROM refund_submissions AS sent
