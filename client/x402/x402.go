@@ -18,14 +18,16 @@
 // cannot be repeated by others, although the chain shows everything else in it.
 //
 // While the outcome of a payment is not known, the answer is 402 with the reason settlement_pending and without new
-// requirements. A client then repeats the same payment, and is charged once. If it returns its secret, a response of
-// GET or HEAD is released three times, because one may be lost. Others are released once: the payment names the
-// resource by its URL, not by the request's body. Set Config.BaseURL if several servers are paid at one address.
+// requirements. A client then repeats the same payment, and is charged once; the same process releases the response then,
+// even if the facilitator's answer was lost. If the client returns its secret, a response of GET or HEAD is released three
+// times, because one may be lost. Others are released once: the payment names the resource by its URL, not by the
+// request's body. Set Config.BaseURL if several servers are paid at one address.
 package x402
 
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -92,7 +94,10 @@ type Price struct {
 }
 
 // Middleware charges for routes. It is safe for concurrent use.
-type Middleware struct{ cfg Config }
+type Middleware struct {
+	cfg     Config
+	unknown unknownOutcomes
+}
 
 // New returns a Middleware, or an error if the configuration is incomplete.
 func New(cfg Config) (*Middleware, error) {
@@ -116,7 +121,7 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	return &Middleware{cfg}, nil
+	return &Middleware{cfg: cfg}, nil
 }
 
 // Handler returns a handler that charges the price for each response of next.
@@ -149,18 +154,28 @@ func (m *Middleware) Handler(p Price, next http.Handler) http.Handler {
 // serve verifies a payment, runs the handler, settles the payment and releases the
 // handler's response.
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, p Price, payment apitypes.X402Request, next http.Handler) {
-	verified, err := m.cfg.Client.VerifyX402(r.Context(), payment)
-	if err != nil {
-		m.cfg.Logger.ErrorContext(r.Context(), "x402 payment not verified", "err", err)
-		http.Error(w, "the payment could not be verified; nothing was charged", http.StatusBadGateway)
-		return
+	id := sha256.Sum256([]byte(encode(payment)))
+	attempt, repeated := m.unknown.take(id)
+	if !repeated {
+		verified, err := m.cfg.Client.VerifyX402(r.Context(), payment)
+		if err != nil {
+			m.cfg.Logger.ErrorContext(r.Context(), "x402 payment not verified", "err", err)
+			http.Error(w, "the payment could not be verified; nothing was charged", http.StatusBadGateway)
+			return
+		}
+		if !verified.IsValid {
+			m.require(w, r, p, payment.PaymentRequirements, verified.InvalidReason)
+			return
+		}
+		attempt = settlement{key: rand.Text(), payer: verified.Payer}
 	}
-	if !verified.IsValid {
-		m.require(w, r, p, payment.PaymentRequirements, verified.InvalidReason)
-		return
-	}
+	defer func() {
+		if attempt.unknown {
+			m.unknown.keep(id, attempt)
+		}
+	}()
 	held := &heldResponse{header: make(http.Header), limit: m.cfg.MaxResponse}
-	next.ServeHTTP(held, r.WithContext(context.WithValue(r.Context(), payerKey{}, verified.Payer)))
+	next.ServeHTTP(held, r.WithContext(context.WithValue(r.Context(), payerKey{}, attempt.payer)))
 	if held.exceeded {
 		m.cfg.Logger.ErrorContext(r.Context(), "x402 response exceeds the limit, nothing was charged", "path", r.URL.Path, "limit", m.cfg.MaxResponse)
 		http.Error(w, "the response is too large", http.StatusInternalServerError)
@@ -170,7 +185,8 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, p Price, paym
 		held.release(w)
 		return
 	}
-	settled := m.settle(r.Context(), payment)
+	settled := m.settle(r.Context(), payment, attempt.key)
+	attempt.unknown = settled.ErrorReason == Pending
 	w.Header().Set(HeaderResponse, encode(settled))
 	switch {
 	case settled.Success:
@@ -184,15 +200,15 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, p Price, paym
 	}
 }
 
-// settle settles a payment, and repeats it until the outcome is known or SettleTimeout is
+// settle settles a payment by an idempotency key, and repeats it until the outcome is known or SettleTimeout is
 // over. The client's disconnection does not end it.
-func (m *Middleware) settle(ctx context.Context, payment apitypes.X402Request) apitypes.X402SettleResponse {
+func (m *Middleware) settle(ctx context.Context, payment apitypes.X402Request, key string) apitypes.X402SettleResponse {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for {
-		settled, err := m.cfg.Client.SettleX402(ctx, payment)
+		settled, err := m.cfg.Client.With(client.IdempotencyKey(key)).SettleX402(ctx, payment)
 		if err == nil && settled.ErrorReason != Pending {
 			return settled
 		}

@@ -174,9 +174,9 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 			"UPDATE x402_settlements SET nonce = '0x'; token = ''; authorizer = '0xbb'; invoice_id = 'inv_9'; merchant_id = 'nobody'",
 			"UPDATE x402_settlements SET resource = ''",
 			"UPDATE x402_settlements SET resource = '" + strings.Repeat("r", 201) + "'",
-			"UPDATE x402_settlements SET client_secret = 'abc'; answers = -1",
-			"INSERT INTO x402_settlements SELECT 'ethereum', token, authorizer, nonce, invoice_id, merchant_id, resource, 0, 1, NULL FROM x402_settlements", // of one invoice twice
-			"INSERT INTO x402_settlements SELECT chain_key, token, authorizer, nonce, 'inv_2', merchant_id, resource, 0, 1, NULL FROM x402_settlements",
+			"UPDATE x402_settlements SET client_secret = 'abc'; answers = -1; answered_key = ''",
+			"INSERT INTO x402_settlements SELECT 'ethereum', token, authorizer, nonce, invoice_id, merchant_id, resource, 0, 1, NULL, NULL FROM x402_settlements", // of one invoice twice
+			"INSERT INTO x402_settlements SELECT chain_key, token, authorizer, nonce, 'inv_2', merchant_id, resource, 0, 1, NULL, NULL FROM x402_settlements",
 
 			"UPDATE notices SET payment_id = 'pay_9'; provider = NULL",
 			"UPDATE intents SET kind = 'keep'",

@@ -179,14 +179,14 @@ func TestX402Settlements(t *testing.T) {
 		unknown.Nonce = invoice.Hash{1}
 		expect.Error(t, db.ErrNotFound, "of another nonce")(ledger.NewReader(s).X402Settlement(t.Context(), unknown))
 		for n := range 3 {
-			counted, err := ledger.NewTables(s).CountX402Answer(t.Context(), want.AuthorizationKey, 2)
+			counted, err := ledger.NewTables(s).CountX402Answer(t.Context(), want.AuthorizationKey, 2, "")
 			if err != nil || counted != (n < 2) {
 				t.Errorf("answer %d of 2 is counted: %v, %v", n+1, counted, err)
 			}
 		}
 		want.Answers = 2
 		check(want)
-		if counted, err := ledger.NewTables(s).CountX402Answer(t.Context(), unknown, 2); err != nil || counted {
+		if counted, err := ledger.NewTables(s).CountX402Answer(t.Context(), unknown, 2, ""); err != nil || counted {
 			t.Errorf("an answer of no settlement is counted: %v, %v", counted, err)
 		}
 		for merchantID, foreign := range map[string]bool{"m": false, "n": true} {

@@ -31,16 +31,18 @@ type X402Settlement struct {
 	// such a secret.
 	ClientSecret string
 	Answers      int // how often it was answered with success
-	CreatedAt    time.Time
+	// AnsweredKey is the idempotency key of the last request that was answered with success; empty without one.
+	AnsweredKey string
+	CreatedAt   time.Time
 }
 
 // X402Settlement returns the settlement of an authorization, or ErrNotFound.
 func (q Reader) X402Settlement(ctx context.Context, key AuthorizationKey) (X402Settlement, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (s X402Settlement, err error) {
 		s.AuthorizationKey = key
-		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, db.Text(&s.ClientSecret), &s.Answers, db.Milliseconds(&s.CreatedAt))
+		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, db.Text(&s.ClientSecret), &s.Answers, db.Text(&s.AnsweredKey), db.Milliseconds(&s.CreatedAt))
 		return s, err
-	}, `SELECT invoice_id, merchant_id, resource, client_secret, answers, created_ms FROM x402_settlements
+	}, `SELECT invoice_id, merchant_id, resource, client_secret, answers, answered_key, created_ms FROM x402_settlements
 		WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4`, key.args()...)
 }
 
@@ -55,12 +57,13 @@ func InsertX402Settlement(ctx context.Context, tx *db.Tx, row X402Settlement) er
 	return err
 }
 
-// CountX402Answer adds one to the answers of a settlement if there are fewer than most, and reports
-// whether it did.
-func (s Tables) CountX402Answer(ctx context.Context, key AuthorizationKey, most int) (counted bool, err error) {
+// CountX402Answer adds one to the answers of a settlement if there are fewer than most, and reports whether it did. The
+// answer to a request with the idempotency key of the last one counts already.
+func (s Tables) CountX402Answer(ctx context.Context, key AuthorizationKey, most int, request string) (counted bool, err error) {
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE x402_settlements SET answers = answers + 1
-			WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4 AND answers < $5`, append(key.args(), most)...)
+		n, err := tx.Exec(ctx, `UPDATE x402_settlements SET answers = CASE WHEN answered_key = $6 THEN answers ELSE answers + 1 END, answered_key = $6
+			WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4 AND (answers < $5 OR answered_key = $6)`,
+			append(key.args(), most, db.OrNull(request))...)
 		counted = n == 1
 		return err
 	})

@@ -45,7 +45,7 @@ type Store interface {
 	PendingAuthorization(ctx context.Context, invoiceID string) (ledger.Authorization, error)
 	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
 	X402Settlement(ctx context.Context, key ledger.AuthorizationKey) (ledger.X402Settlement, error)
-	CountX402Answer(ctx context.Context, key ledger.AuthorizationKey, most int) (counted bool, err error)
+	CountX402Answer(ctx context.Context, key ledger.AuthorizationKey, most int, request string) (counted bool, err error)
 	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
 	AreDeposits(ctx context.Context, among []invoice.Address) (map[invoice.Address]bool, error)
 }

@@ -94,8 +94,8 @@ func (f *flaky) Authorize(ctx context.Context, id string, a invoice.Authorizatio
 	return accepted, f.killed("purchase", err)
 }
 
-func (f *flaky) CountX402Answer(ctx context.Context, key ledger.AuthorizationKey, most int) (bool, error) {
-	counted, err := f.Tables.CountX402Answer(ctx, key, most)
+func (f *flaky) CountX402Answer(ctx context.Context, key ledger.AuthorizationKey, most int, request string) (bool, error) {
+	counted, err := f.Tables.CountX402Answer(ctx, key, most, request)
 	return counted, f.killed("count", err)
 }
 
@@ -411,31 +411,29 @@ func TestSettleIsKilled(t *testing.T) {
 	})
 }
 
-// TestSettleOfEarlierRelease settles a payment of an earlier release. That release stored the invoice and the
-// settlement, and was stopped before accepting the authorization.
-func TestSettleOfEarlierRelease(t *testing.T) {
+// TestLostAnswerIsRepeated settles a payment without a client's secret, which is answered with success once. The answer to
+// a request that is repeated with its key counts once; no other request gets one.
+func TestLostAnswerIsRepeated(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
 		setSecrets(&r, "", "")
-		inv, err := w.ledger.Create(t.Context(), ledger.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
-			MerchantID: "acme", Merchant: till, Amount: invoice.NewAmount(price), Currency: "USDC", ChainKey: chainKey, Collection: invoice.Direct,
-			ExpiresAt: invoice.Unix(start + 299), Unregistered: true,
-		}})
-		w.must(err)
-		key := ledger.AuthorizationKey{ChainKey: chainKey, Token: usdc, Authorizer: payer, Nonce: r.Payment.Authorization.Nonce}
-		w.must(w.store.Update(t.Context(), func(tx *db.Tx) error {
-			return ledger.InsertX402Settlement(t.Context(), tx, ledger.X402Settlement{
-				AuthorizationKey: key, InvoiceID: inv.ID, MerchantID: "acme", Resource: r.Payment.Resource, CreatedAt: invoice.Unix(start),
-			})
-		}))
-		if verified, err := w.Verify(t.Context(), "acme", r); err != nil || !verified.IsValid {
-			t.Errorf("it is verified as %+v, %v", verified, err)
-		}
+		r.Key = "a"
 		w.mineOnWait(r.Payment.Authorization)
-		if got := w.settle("acme", r); !got.Success {
-			t.Errorf("it is settled as %+v", got)
+		for range 5 {
+			if got := w.settle("acme", r); !got.Success {
+				t.Fatalf("settled with the same key as %+v", got)
+			}
 		}
-		expect.Len(t, w.invoices(), 1, "there are … invoices:")
+		for _, key := range []string{"", "b"} {
+			r.Key = key
+			w.wantReason("acme", r, x402.NonceUsed)
+		}
+		known, err := ledger.NewReader(w.store).X402Settlement(t.Context(), ledger.AuthorizationKey{
+			ChainKey: chainKey, Token: usdc, Authorizer: payer, Nonce: r.Payment.Authorization.Nonce,
+		})
+		w.must(err)
+		expect.Equal(t, known.Answers, 1, "the answers are")
+		expect.Equal(t, known.AnsweredKey, "a", "the last key is")
 	})
 }
 

@@ -66,9 +66,6 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return errAnswered(p.maxAnswers())
 	}
 	accepted, err := s.authorization(ctx, p)
-	if errors.Is(err, db.ErrNotFound) { // an earlier release was stopped before accepting it
-		return s.check(ctx, p)
-	}
 	if err == nil && accepted.Paid() {
 		err = s.checkValid(ctx, accepted)
 	}
@@ -129,7 +126,8 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 
 // Settle makes a payment for a merchant's resource and waits for its block. The payment gets a new invoice with the
 // resource as its reference. A payment that was accepted before is not sent again: the answer is its outcome, and
-// success is answered only maxAnswers times. It returns an error only for failures that do not concern the payment.
+// success is answered only maxAnswers times, not counting repetitions of the last request. It returns an error only for
+// failures that do not concern the payment.
 func (s *Service) Settle(ctx context.Context, merchantID string, r Request) (apitypes.X402SettleResponse, error) {
 	p, err := s.newPurchase(merchantID, r)
 	var accepted ledger.Authorization
@@ -167,7 +165,7 @@ func (p purchase) maxAnswers() int {
 
 // countAnswer counts an answer with success, or returns errAnswered.
 func (s *Service) countAnswer(ctx context.Context, p purchase) error {
-	counted, err := s.Store.CountX402Answer(context.WithoutCancel(ctx), p.key(), p.maxAnswers())
+	counted, err := s.Store.CountX402Answer(context.WithoutCancel(ctx), p.key(), p.maxAnswers(), p.Key)
 	if err == nil && !counted {
 		err = errAnswered(p.maxAnswers())
 	}

@@ -98,6 +98,7 @@ type Payment struct {
 type Request struct {
 	Payment      Payment
 	Requirements Requirements // of the resource
+	Key          string       // of the server's request; repetitions have the same; empty without one
 }
 
 // Check returns an *Error unless the payment's terms match the requirements.

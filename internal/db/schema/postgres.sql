@@ -1454,6 +1454,8 @@ CREATE TABLE x402_settlements (
     -- SHA-256 in hex of the secret that the merchant's server gave to the client, null without one. A repetition must
     -- have the same.
     client_secret TEXT COLLATE "C" CHECK (length(client_secret) = 64),
+    -- Idempotency-Key of the last request that was answered with success, null without one
+    answered_key  TEXT COLLATE "C" CHECK (length(answered_key) BETWEEN 1 AND 255),
     PRIMARY KEY (chain_key, token, authorizer, nonce)
 );
 

@@ -39,7 +39,7 @@ func (a *API) payerRoutes() []webpage.Route {
 		a.route("GET /x402/invoices/{id}", "", a.payInvoice, webpage.Public, webpage.CallsNodes),
 		a.route("GET /x402/supported", access.InvoicesRead, a.x402Supported),
 		a.route("POST /x402/verify", access.InvoicesRead, a.x402Verify, webpage.CallsNodes),
-		a.route("POST /x402/settle", access.InvoicesWrite, a.x402Settle, webpage.CallsNodes),
+		a.route("POST /x402/settle", access.InvoicesWrite, a.x402Settle, webpage.Idempotent, webpage.CallsNodes),
 	}
 }
 

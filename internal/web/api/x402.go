@@ -52,6 +52,10 @@ func (a *API) x402Settle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	request, err := x402.ParseRequest(body)
+	var keyErr error
+	if request.Key, keyErr = idempotencyKey(r.Header); keyErr != nil {
+		return keyErr
+	}
 	var answer apitypes.X402SettleResponse
 	if invalid := (*x402.Error)(nil); errors.As(err, &invalid) {
 		answer.ErrorReason, answer.ErrorMessage = string(invalid.Reason), invalid.Detail
