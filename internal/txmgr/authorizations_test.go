@@ -656,7 +656,7 @@ func (g granting) CallContext(ctx context.Context, result any, method string, ar
 
 // TestNodesVoteAboutAnAuthorization has nodes that are honest (h) and nodes that are not: they refuse each
 // authorization (l) or grant it (g). Without a majority it is sent only if the first node grants it, and otherwise
-// neither sent nor refused.
+// neither sent nor refused, until the second node decides.
 func TestNodesVoteAboutAnAuthorization(t *testing.T) {
 	states := map[string]string{
 		"rich l": "refused", "rich lh": "open", "rich lhh": "sent", "rich llh": "refused",
@@ -673,19 +673,45 @@ func TestNodesVoteAboutAnAuthorization(t *testing.T) {
 			}
 			writer := w.writer(w.gasless, func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
 			a := w.acceptOf(w.payer(map[string]int64{"rich": 7, "poor": 6}[payer]))
+			state := func() string {
+				now := w.stored(a)
+				switch {
+				case now.TxID != "":
+					return "sent"
+				case now.Status == ledger.AuthorizationRefused:
+					return "refused"
+				}
+				return "open"
+			}
 			if err := writer.tick(w.ctx); (want == "open") != errors.Is(err, errDivided) {
 				t.Errorf("%s, %s: %v", name, kind, err)
 			}
-			now, got := w.stored(a), "open"
-			switch {
-			case now.TxID != "":
-				got = "sent"
-			case now.Status == ledger.AuthorizationRefused:
-				got = "refused"
+			expect.Equal(t, state(), want, "%s, %s: it is", name, kind)
+			if want == "open" {
+				w.clock.Add(retryAuthorization)
+				w.tick(writer)
+				expect.Equal(t, state(), "sent", "%s, %s: a while later it is", name, kind)
 			}
-			expect.Equal(t, got, want, "%s, %s: it is", name, kind)
 		}
 	}
+}
+
+// TestPostponedAuthorizationEnds has two nodes disagree about a payer without the money until the window of his
+// authorization is over. It ends like any that was not sent.
+func TestPostponedAuthorizationEnds(t *testing.T) {
+	parallelOnSQLite(t, func(t *testing.T, w *world) {
+		nodes := []Client{w.net, granting{w.net}}
+		writer := w.writer(w.gasless, func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
+		a := w.acceptOf(w.payer(6), func(a *ledger.Authorization) { a.ValidBefore = invoice.Unix(2) })
+		expect.Error(t, errDivided, "the nodes vote")(writer.tick(w.ctx))
+		w.wantStates(ledger.AuthorizationAccepted, a)
+		w.indexAuthorizations()
+		w.wantStates(ledger.AuthorizationRefused, a)
+		expect.Equal(t, w.stored(a).Reason, invoice.RefusedWindowClosed, "it is refused for")
+		w.clock.Add(retryAuthorization)
+		w.tick(writer)
+		w.wantTxs()
+	})
 }
 
 // mistaken is a node that is wrong about which accounts have code.

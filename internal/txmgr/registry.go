@@ -204,17 +204,50 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []ledger.Intent) ([
 		return nil, err
 	}
 	k.time = head.Time.N
-	var wanting []ledger.Intent
+	// A commitment that is paid or closed needs to be neither opened nor closed. On one branch of the chain that does not
+	// change.
+	var wanting, ended []ledger.Intent
 	for i, in := range unknown {
-		// A commitment that is paid or closed needs to be neither opened nor closed. On one branch of the chain that
-		// does not change.
-		if statuses[i] != contracts.StatusNone {
-			k.satisfied[in.ID] = blockRef{head.Number.N, *head.Hash}
-		} else {
+		if statuses[i] == contracts.StatusNone {
 			wanting = append(wanting, in)
+		} else {
+			ended = append(ended, in)
+		}
+	}
+	denied, certain := k.denied(ctx, *head.Hash, ended)
+	for i, in := range ended {
+		if denied[i] {
+			wanting = append(wanting, in)
+		} else if certain {
+			k.satisfied[in.ID] = blockRef{head.Number.N, *head.Hash}
 		}
 	}
 	return wanting, nil
+}
+
+// denied reports which intents the other nodes do not confirm to be satisfied as of a block, by as many nodes as confirm
+// it. The result is not certain if there are other nodes and none answers.
+func (k *registryWork) denied(ctx context.Context, at common.Hash, intents []ledger.Intent) (denied []bool, certain bool) {
+	denied, doubts := make([]bool, len(intents)), make([]int, len(intents))
+	commitments := make([]invoice.Hash, len(intents))
+	for i, in := range intents {
+		commitments[i] = in.CommitmentID
+	}
+	nodes := k.w.nodes()
+	certain = len(nodes) < 2
+	for n := 1; n < len(nodes) && len(intents) > 0; n++ { // the first one is k.w.node's
+		statuses, err := nodes[n].statuses(ctx, k.address, at, commitments)
+		certain = certain || err == nil
+		for i, status := range statuses {
+			if status == contracts.StatusNone {
+				doubts[i]++
+			} else {
+				doubts[i]--
+			}
+			denied[i] = doubts[i] > 0
+		}
+	}
+	return denied, certain
 }
 
 // finish finishes the intents that a final block satisfies. If another block

@@ -273,12 +273,12 @@ func (w *Writer) gasWithin(ctx context.Context, nodes []node, to common.Address,
 	return min(gas+gas*gasMargin/100, most), nil
 }
 
-// errDivided is the error of a call that the first node refuses, and as many nodes do not refuse as do.
+// errDivided is the error of a call that as many nodes refuse as do not, one of which decides.
 var errDivided = errors.New("the nodes disagree whether the call can be carried out")
 
 // gasOf returns the gas limit of a call, and whether err is that the call cannot be carried out. If the word of one
-// node must not decide that, the nodes vote, each by its own estimate. If they are divided, the first node can only
-// grant the call.
+// node must not decide that, the nodes vote, each by its own estimate. If they are divided, one node can only grant the
+// call. After it did not, the next one decides, so that no node delays all authorizations until they lapse.
 func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most uint64, poll bool) (gas uint64, refused bool, err error) {
 	gas, err = w.gasWithin(ctx, w.estimators(), to, data, most)
 	if err == nil || !w.node.refuses(ctx, w.sender, to, data, err) {
@@ -293,7 +293,7 @@ func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most
 	for i, n := range nodes {
 		switch own, ownErr := w.gasWithin(ctx, nodes[i:i+1], to, data, most); {
 		case ownErr == nil:
-			refusals, gas, granted = refusals-1, max(gas, own), granted || i == 0
+			refusals, gas, granted = refusals-1, max(gas, own), granted || i == w.decides%len(nodes)
 		case n.refuses(ctx, w.sender, to, data, ownErr):
 			refusals++
 		}
@@ -302,6 +302,7 @@ func (w *Writer) gasOf(ctx context.Context, to common.Address, data []byte, most
 	case refusals > 0:
 		return 0, true, err
 	case refusals == 0 && !granted:
+		w.decides++
 		return 0, true, errDivided
 	}
 	return gas, false, nil

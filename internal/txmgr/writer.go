@@ -110,6 +110,7 @@ type Writer struct {
 	countedAt    time.Time                 // when due items were last counted
 	measuredAt   time.Time                 // when the balance and the spending were to be published
 	idle         bool                      // whether the last round found no work
+	decides      int                       // the node that may grant a call on which the nodes are divided
 
 	mu     sync.Mutex
 	status Status

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/goleak"
@@ -310,6 +312,52 @@ func TestPaidCommitmentNeedsNeither(t *testing.T) {
 	w.seal(finality)
 	w.index()
 	w.wantAllDone()
+}
+
+// closing is a node by which the registry has closed all commitments.
+type closing struct{ Client }
+
+func (c closing) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
+	err := c.Client.BatchCallContext(ctx, batch)
+	for _, call := range batch {
+		if word, ok := call.Result.(*hexutil.Bytes); ok && len(*word) == 32 {
+			(*word)[31] = 2 // as the contract numbers it
+		}
+	}
+	return err
+}
+
+// deaf is a node that answers no batch.
+type deaf struct{ Client }
+
+func (deaf) BatchCallContext(context.Context, []rpc.BatchElem) error { return errCut }
+
+// TestOneNodeDecidesNoSatisfaction has a node (c) by which all commitments are closed. If another node (h) denies it, they are
+// opened. If no other one answers (d), they wait.
+func TestOneNodeDecidesNoSatisfaction(t *testing.T) {
+	for letters, sent := range map[string]bool{"c": false, "ch": true, "hc": true, "chh": true, "cd": false, "cc": false} {
+		w := onSQLite(t)
+		var nodes []Client
+		for _, letter := range letters {
+			nodes = append(nodes, map[rune]Client{'h': w.net, 'c': closing{w.net}, 'd': deaf{w.net}}[letter])
+		}
+		writer := w.writer(func(c *Config) { c.Client, c.Nodes = nodes[0], func() []Client { return nodes } })
+		w.enqueueIntents(invoice.IntentOpen, commitments(3)...)
+		w.tick(writer)
+		if sent {
+			w.wantTxs(TxSent)
+			continue
+		}
+		w.wantTxs()
+		w.seal(finality + 1)
+		w.index()
+		w.tick(writer)
+		if letters == "cd" {
+			w.wantDue(3)
+		} else {
+			w.wantAllDone()
+		}
+	}
 }
 
 func TestSatisfactionThatAReorgTakesBackIsSent(t *testing.T) {
