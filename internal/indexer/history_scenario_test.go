@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/chaintest"
@@ -447,7 +448,7 @@ func (s *scenario) drain(w *Indexer) error {
 }
 
 // WantsEvents and Find implement ledger.Merchants.
-func (s *scenario) WantsEvents(string) bool { return false }
+func (s *scenario) WantsEvents(context.Context, db.Querier, string) (bool, error) { return false, nil }
 func (s *scenario) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	for _, p := range s.parties {
 		if p.id == id && p.lenient {

@@ -493,7 +493,9 @@ func (d *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n
 // panicking merchants panic once an event of one is recorded.
 type panicking struct{ ledger.Merchants }
 
-func (panicking) WantsEvents(string) bool { panic("no such merchant") }
+func (panicking) WantsEvents(context.Context, db.Querier, string) (bool, error) {
+	panic("no such merchant")
+}
 
 // TestCreatePanics ends a create with an error if it panics. It runs together with others, in a goroutine of none of them,
 // so that the panic would end the process.

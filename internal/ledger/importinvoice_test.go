@@ -277,7 +277,7 @@ func TestImportOfAnotherMerchant(t *testing.T) {
 // named has one merchant, with any id.
 type named struct{ invoice.Merchant }
 
-func (named) WantsEvents(string) bool { return true }
+func (named) WantsEvents(context.Context, db.Querier, string) (bool, error) { return true, nil }
 
 func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
 	return m.Merchant, true, nil

@@ -40,7 +40,7 @@ func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) er
 		if err := s.emitUnattributed(ctx, tx, &out); err != nil {
 			return err
 		}
-		return out.save(ctx, tx)
+		return s.saveOutbox(ctx, tx, &out)
 	})
 	if err == nil {
 		s.signal(out)
@@ -48,13 +48,25 @@ func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) er
 	return err
 }
 
-// save inserts the intents, the audit entries and the events.
-func (out *outbox) save(ctx context.Context, tx *db.Tx) error {
+// saveOutbox inserts the intents, the audit entries and the events.
+func (s *Service) saveOutbox(ctx context.Context, tx *db.Tx, out *outbox) error {
 	if err := InsertIntents(ctx, tx, out.intents); err != nil {
 		return err
 	}
 	if err := access.AppendAudit(ctx, tx, out.audit...); err != nil {
 		return err
+	}
+	wants := make(map[string]bool)
+	for i, e := range out.events {
+		if _, asked := wants[e.MerchantID]; !asked {
+			var err error
+			if wants[e.MerchantID], err = s.conf.Merchants.WantsEvents(ctx, tx, e.MerchantID); err != nil {
+				return err
+			}
+		}
+		if !wants[e.MerchantID] {
+			out.events[i].DeliveryID = ""
+		}
 	}
 	if err := webhooks.InsertEvents(ctx, tx, out.events); err != nil || len(out.events) == 0 || out.held == nil {
 		return err
@@ -99,10 +111,7 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 	}
 	e := webhooks.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
-		Body: body, CreatedAt: now, Due: s.conf.Schedule(),
-	}
-	if s.conf.Merchants.WantsEvents(merchantID) {
-		e.DeliveryID = invoice.DeliveryID(typ, subject, merchantID, invoiceID)
+		Body: body, CreatedAt: now, Due: s.conf.Schedule(), DeliveryID: invoice.DeliveryID(typ, subject, merchantID, invoiceID),
 	}
 	out.events = append(out.events, e)
 	return nil

@@ -54,7 +54,7 @@ func (w *linkWorld) pass(d time.Duration) {
 // directory is the merchants without endpoints.
 type directory struct{ *access.MerchantManager }
 
-func (directory) WantsEvents(string) bool { return false }
+func (directory) WantsEvents(context.Context, db.Querier, string) (bool, error) { return false, nil }
 
 // eachLinks runs a test on both databases, with the merchants acme and globex.
 func eachLinks(t *testing.T, test func(t *testing.T, w *linkWorld)) {

@@ -34,7 +34,7 @@ type Merchants interface {
 	Find(ctx context.Context, merchantID string) (m invoice.Merchant, known bool, err error)
 	// WantsEvents reports whether the merchant's events are to be delivered. An
 	// event that is not scheduled when it is emitted is never delivered.
-	WantsEvents(merchantID string) bool
+	WantsEvents(ctx context.Context, q db.Querier, merchantID string) (bool, error)
 }
 
 // Signals are called after a transaction that left work for another component.

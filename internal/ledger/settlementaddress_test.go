@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // managed adapts a manager of merchants, all of which want events.
 type managed struct{ *access.MerchantManager }
 
-func (managed) WantsEvents(string) bool { return true }
+func (managed) WantsEvents(context.Context, db.Querier, string) (bool, error) { return true, nil }
 
 // manage creates merchants with a manager that applies lists immediately.
 func (w *world) manage(ids ...string) *access.MerchantManager {

@@ -138,7 +138,9 @@ type world struct {
 // collect by deposit addresses, and "listed" has a list of return hosts.
 type merchants struct{}
 
-func (merchants) WantsEvents(id string) bool { return id != "silent" }
+func (merchants) WantsEvents(_ context.Context, _ db.Querier, id string) (bool, error) {
+	return id != "silent", nil
+}
 
 func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	if strings.HasPrefix(id, "lenient-") {

@@ -91,7 +91,7 @@ func newWorld(t *testing.T, store *db.DB, fallback invoice.Screening, handler ht
 // known knows every merchant.
 type known struct{}
 
-func (known) WantsEvents(string) bool { return false }
+func (known) WantsEvents(context.Context, db.Querier, string) (bool, error) { return false, nil }
 
 func (known) Find(context.Context, string) (m invoice.Merchant, ok bool, err error) {
 	return m, true, nil

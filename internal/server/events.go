@@ -75,7 +75,7 @@ func (l eventLog) mark(ctx context.Context, rows []webhooks.EventRow) error {
 	if err != nil {
 		return err
 	}
-	reachable, err := l.endpoints.Reachable(ctx, pending)
+	reachable, err := l.endpoints.Reachable(ctx, l.DB, pending)
 	for i, r := range rows {
 		rows[i].NoEndpoint = err == nil && r.Status == webhooks.Pending && !reachable[r.MerchantID]
 		if until := l.clock.Wall(breakers[r.MerchantID].Until); until.After(r.Due) {

@@ -78,10 +78,10 @@ func (d directory) Find(ctx context.Context, id string) (invoice.Merchant, bool,
 // WantsEvents reports whether deliveries of the merchant's events are scheduled. Without AcceptAll
 // they always are, even if this replica has no endpoint of the merchant: another replica may have one,
 // and an event that is not scheduled when it is emitted is never delivered.
-func (d directory) WantsEvents(merchantID string) bool {
+func (d directory) WantsEvents(ctx context.Context, q db.Querier, merchantID string) (bool, error) {
 	if _, named := d.Configured[merchantID]; named || !d.AcceptAll || d.Fallback.URL != "" {
-		return true
+		return true, nil
 	}
-	reachable, err := d.endpoints.Reachable(context.Background(), []string{merchantID}) // in dev
-	return err != nil || reachable[merchantID]
+	reachable, err := d.endpoints.Reachable(ctx, q, []string{merchantID}) // in dev
+	return reachable[merchantID], err
 }

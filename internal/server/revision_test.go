@@ -455,10 +455,18 @@ func TestMerchants(t *testing.T) {
 		"through the API":     {quiet, "owner", true},
 	} {
 		d := directory{test.merchants, endpoints, nil}
-		if d.WantsEvents(test.id) != test.wants {
-			t.Errorf("%s: wants events %v", name, d.WantsEvents(test.id))
+		if wants, err := d.WantsEvents(t.Context(), store, test.id); err != nil || wants != test.wants {
+			t.Errorf("%s: wants events %v, %v", name, wants, err)
 		}
 	}
+	// An endpoint counts from the transaction on that sets it.
+	expect.OK(t, store.Update(t.Context(), func(tx *db.Tx) error {
+		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "new", URL: "https://new.example/", ChangedAt: invoice.Unix(1)}, seal)
+		expect.OK(t, err)
+		wants, err := directory{quiet, endpoints, nil}.WantsEvents(t.Context(), tx, "new")
+		expect.Equal(t, wants, true, "a merchant that sets its endpoint wants events:")
+		return err
+	}))
 }
 
 // TestMerchantConfiguredTwice starts a service with a configuration that names a merchant of the

@@ -140,7 +140,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 }
 
 // Reachable returns the merchants that have an endpoint, even if its secrets cannot be opened.
-func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[string]bool, error) {
+func (d *Directory) Reachable(ctx context.Context, q db.Querier, merchantIDs []string) (map[string]bool, error) {
 	found := make(map[string]bool, len(merchantIDs))
 	var unconfigured []string
 	for _, id := range merchantIDs {
@@ -150,7 +150,7 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := endpoints(ctx, d.conf.Store, unconfigured)
+	rows, err := endpoints(ctx, q, unconfigured)
 	for id := range rows {
 		found[id] = true
 	}

@@ -142,7 +142,7 @@ func (w *world) CheckAuthorization(context.Context, string, invoice.Address, inv
 	return ledger.AuthorizationCheck{Time: w.head.Time, Gas: 60_000}, nil
 }
 
-func (w *world) WantsEvents(string) bool { return false }
+func (w *world) WantsEvents(context.Context, db.Querier, string) (bool, error) { return false, nil }
 
 // Find knows the merchants acme, rival and listed. Invoices of acme are paid to deposit addresses by default, and
 // listed may only be paid at another address.

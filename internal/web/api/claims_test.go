@@ -183,7 +183,9 @@ func TestListClaims(t *testing.T) {
 // silentMerchants are merchants without endpoints.
 type silentMerchants struct{ *access.MerchantManager }
 
-func (silentMerchants) WantsEvents(string) bool { return false }
+func (silentMerchants) WantsEvents(context.Context, db.Querier, string) (bool, error) {
+	return false, nil
+}
 
 // newLinkAPI returns the API with payment links in a database, and a function that sends
 // requests on behalf of a principal. The merchant acme is known.

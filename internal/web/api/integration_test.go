@@ -37,7 +37,7 @@ type integration struct {
 
 type merchants struct{}
 
-func (merchants) WantsEvents(string) bool { return true }
+func (merchants) WantsEvents(context.Context, db.Querier, string) (bool, error) { return true, nil }
 
 func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	switch id {
