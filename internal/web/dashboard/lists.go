@@ -148,20 +148,19 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 		query.Del("limit")
 		query.Del("cursor")
 		query.Set("timezone", visitOf(r).Zone().String())
-		d.passCSV(w, r, l.api, query)
-		return nil
+		return d.passCSV(w, r, l.api, query)
 	}
 }
 
 // passCSV answers with a list or a report of the interface as CSV, in the form that spreadsheets
 // in the person's language open correctly: they divide cells at semicolons if numbers have a comma.
-func (d *Dashboard) passCSV(w http.ResponseWriter, r *http.Request, path string, query url.Values) {
+func (d *Dashboard) passCSV(w http.ResponseWriter, r *http.Request, path string, query url.Values) error {
 	query.Set("bom", "1")
 	if visitOf(r).text.DecimalComma() {
 		query.Set("separator", "semicolon")
 		query.Set("decimal", "comma")
 	}
-	d.service.pass(w, r, path, query, http.Header{"Accept": {"text/csv"}})
+	return d.service.pass(w, r, path, query, http.Header{"Accept": {"text/csv"}})
 }
 
 // ask adds the filter with a value, which may be empty, to the query of the interface.

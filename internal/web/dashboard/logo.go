@@ -21,8 +21,7 @@ const (
 // logo answers with the merchant's logo.
 func (d *Dashboard) logo(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	d.service.pass(w, r, logoOf(v), nil, http.Header{"Accept": {"image/png"}})
-	return nil
+	return d.service.pass(w, r, logoOf(v), nil, http.Header{"Accept": {"image/png"}})
 }
 
 // logoOf returns the path of the merchant's logo in the interface.

@@ -48,6 +48,7 @@ func TestPayments(t *testing.T) {
 	if got := maria.get("/dashboard/payments?q=" + odd.ID); got.path != "/dashboard/payments/"+odd.ID {
 		t.Errorf("the id of a payment leads to %s", got.path)
 	}
+	maria.get("/dashboard/payments.csv?chainKey=moon").want(t, http.StatusBadRequest, "This was refused", "Chain key must")
 	file := maria.get("/dashboard/payments.csv?q=123.456789")
 	rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
 	if err != nil || len(rows) != 2 || rows[1][0] != odd.ID || !strings.HasPrefix(file.header.Get("Content-Type"), "text/csv") {

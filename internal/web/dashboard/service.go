@@ -71,12 +71,7 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 	s.handler.ServeHTTP(w, r)
 	switch {
 	case w.status >= http.StatusMultipleChoices:
-		p := new(problem)
-		if err := json.Unmarshal(w.body.Bytes(), &p.Problem); err != nil {
-			return fmt.Errorf("%s %s was answered %d without a problem: %w", method, path, w.status, err)
-		}
-		p.Detail = visitIn(ctx).explain(p.Problem)
-		return p
+		return w.problem(ctx, method, path)
 	case answer == nil:
 		return nil
 	}
@@ -86,13 +81,46 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// pass answers a request with the interface's answer to a GET, such as an export.
-func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, header http.Header) {
+// pass answers a request with the interface's answer to a GET, such as an export. If that is an error, it is not written.
+// Errors are *problem and internal errors.
+func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, header http.Header) error {
 	inner := r.Clone(r.Context())
 	inner.Method, inner.Body, inner.ContentLength = http.MethodGet, http.NoBody, 0
 	inner.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	inner.Header = header
-	s.handler.ServeHTTP(w, inner)
+	answer := &passing{ResponseWriter: w}
+	s.handler.ServeHTTP(answer, inner)
+	if answer.refused == nil {
+		return nil
+	}
+	w.Header().Del("Content-Type")
+	return answer.refused.problem(r.Context(), http.MethodGet, path)
+}
+
+// passing is a response that is written unless it is an error.
+type passing struct {
+	http.ResponseWriter
+	refused *recorder // the error; nil without one
+}
+
+// Unwrap returns the response for http.ResponseController.
+func (w *passing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *passing) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		w.refused = &recorder{status: status}
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *passing) Write(p []byte) (int, error) {
+	if w.refused != nil {
+		return w.refused.Write(p)
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // id returns the path of an object: a folder of the interface and an escaped id.
@@ -110,6 +138,16 @@ func (w *recorder) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// problem returns the error that the response is.
+func (w *recorder) problem(ctx context.Context, method, path string) error {
+	p := new(problem)
+	if err := json.Unmarshal(w.body.Bytes(), &p.Problem); err != nil {
+		return fmt.Errorf("%s %s was answered %d without a problem: %w", method, path, w.status, err)
+	}
+	p.Detail = visitIn(ctx).explain(p.Problem)
+	return p
+}
 
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }

@@ -102,6 +102,5 @@ func (d *Dashboard) exportStatement(w http.ResponseWriter, r *http.Request) erro
 	if table := r.URL.Query().Get("table"); table != "" {
 		query.Set("table", table)
 	}
-	d.passCSV(w, r, "/api/reports/statement", query)
-	return nil
+	return d.passCSV(w, r, "/api/reports/statement", query)
 }
