@@ -228,7 +228,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []ledger.Intent) ([
 // denied reports which intents the other nodes do not confirm to be satisfied as of a block, by as many nodes as confirm
 // it. The result is not certain if there are other nodes and none answers.
 func (k *registryWork) denied(ctx context.Context, at common.Hash, intents []ledger.Intent) (denied []bool, certain bool) {
-	denied, doubts := make([]bool, len(intents)), make([]int, len(intents))
+	denied, against := make([]bool, len(intents)), make([]int, len(intents))
 	commitments := make([]invoice.Hash, len(intents))
 	for i, in := range intents {
 		commitments[i] = in.CommitmentID
@@ -240,11 +240,11 @@ func (k *registryWork) denied(ctx context.Context, at common.Hash, intents []led
 		certain = certain || err == nil
 		for i, status := range statuses {
 			if status == contracts.StatusNone {
-				doubts[i]++
+				against[i]++
 			} else {
-				doubts[i]--
+				against[i]--
 			}
-			denied[i] = doubts[i] > 0
+			denied[i] = against[i] > 0
 		}
 	}
 	return denied, certain
