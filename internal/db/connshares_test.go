@@ -232,21 +232,25 @@ func TestLostBeatIsNoticed(t *testing.T) {
 	})
 }
 
-// TestReplacedFileIsNoticed replaces the file of a SQLite database that is open.
+// TestReplacedFileIsNoticed replaces or removes the file of a SQLite database that is open.
 func TestReplacedFileIsNoticed(t *testing.T) {
 	t.Parallel()
-	url := dbtest.SQLite(t)
-	s := dbtest.Open(t, url)
-	rowtest.Must(t, readClock(t.Context(), s))
-	if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoveryNormal {
-		t.Fatalf("noticed %+v", r)
-	}
-	path := strings.TrimPrefix(url, "sqlite:")
-	text := expect.Must(os.ReadFile(path))
-	rowtest.Must(t, os.WriteFile(path+".new", text, 0o600))
-	rowtest.Must(t, os.Rename(path+".new", path))
-	if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoverySuspected || !strings.Contains(r.Reason, "replaced") {
-		t.Errorf("noticed %+v", r)
+	for want, do := range map[string]func(path string) error{
+		"replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+".new", expect.Must(os.ReadFile(path)), 0o600), os.Rename(path+".new", path))
+		},
+		"moved or removed": os.Remove,
+	} {
+		url := dbtest.SQLite(t)
+		s := dbtest.Open(t, url)
+		rowtest.Must(t, readClock(t.Context(), s))
+		if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoveryNormal {
+			t.Fatalf("noticed %+v", r)
+		}
+		rowtest.Must(t, do(strings.TrimPrefix(url, "sqlite:")))
+		if r := s.Noticed(time.Unix(1000, 0)); r.State != db.RecoverySuspected || !strings.Contains(r.Reason, want) {
+			t.Errorf("%s: noticed %+v", want, r)
+		}
 	}
 }
 

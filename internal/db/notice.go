@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -50,8 +52,8 @@ func (b *beats) known() int64 {
 }
 
 // Noticed returns the state of the database as of the last reading of the clock. Once a process has
-// seen another state than normal, Noticed never returns normal again. A SQLite file that was replaced
-// while it is open counts as restored.
+// seen another state than normal, Noticed never returns normal again. A SQLite file that was replaced,
+// moved or removed while it is open counts as restored, because what is written to it now is lost.
 func (s *DB) Noticed(now time.Time) Recovery {
 	s.beats.mu.Lock()
 	defer s.beats.mu.Unlock()
@@ -61,10 +63,11 @@ func (s *DB) Noticed(now time.Time) Recovery {
 	if db, ok := s.dialect.(*sqliteDB); ok {
 		is, err := os.Stat(db.path)
 		switch {
-		case err != nil: // it was moved, or cannot be read now
 		case s.beats.file == nil:
-			s.beats.file = is
-		case !os.SameFile(s.beats.file, is):
+			s.beats.file = is // nil if it cannot be read now
+		case errors.Is(err, fs.ErrNotExist):
+			s.beats.seen = Recovery{State: RecoverySuspected, Reason: "the file " + db.path + " was moved or removed while the service ran", Since: now}
+		case err == nil && !os.SameFile(s.beats.file, is):
 			s.beats.seen = Recovery{State: RecoverySuspected, Reason: "the file " + db.path + " was replaced by another one while the service ran", Since: now}
 		}
 	}
