@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 )
 
@@ -18,6 +20,12 @@ func ConnectTimeout(url string) (time.Duration, error) {
 		return 0, err
 	}
 	return cfg.ConnectTimeout, nil
+}
+
+// FallsBack reports whether a connection to the server of a URL may be plaintext although it began with TLS.
+func FallsBack(url string) (bool, error) {
+	cfg, err := parsePostgres(url, nil)
+	return err == nil && cfg.TLSConfig != nil && slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil }), err
 }
 
 // OwnTables returns the tables that the schema has.

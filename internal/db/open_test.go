@@ -165,6 +165,18 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
+// TestNoPlaintext connects to another host without TLS only if the URL says so.
+func TestNoPlaintext(t *testing.T) {
+	t.Setenv("PGSSLMODE", "")
+	for url, want := range map[string]bool{
+		"postgres://a/db": false, "postgres://a:1,b:2/db": false, "postgres://a/db?sslmode=prefer": true, "postgres://127.0.0.1/db": true, "postgres://localhost/db": true,
+	} {
+		if got, err := db.FallsBack(url); got != want || err != nil {
+			t.Errorf("%s falls back to plaintext: %t, %v", url, got, err)
+		}
+	}
+}
+
 // TestUsePublicHost changes the public host again and again, also back to one that the service had.
 func TestUsePublicHost(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +30,14 @@ func CheckPostgresURL(url string) error {
 
 // parsePostgres returns the configuration of connections to the URL's server. Of several hosts, pgx
 // uses the first suitable one. All hosts share connectTimeout: a host that does not answer must leave
-// time for the next one.
+// time for the next one. Without sslmode, pgx would fall back to plaintext, which is for this machine only.
 func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database postgres: the URL %w", errUnreadableURL)
+	}
+	if !strings.Contains(url, "sslmode=") && os.Getenv("PGSSLMODE") == "" {
+		cfg.Fallbacks = slices.DeleteFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil && !isLocal(f.Host) })
 	}
 	cfg.DialFunc = dialer().DialContext
 	hosts := len(hostsOf(cfg))
@@ -44,6 +49,12 @@ func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfi
 		cfg.ConnectTimeout = limit
 	}
 	return cfg, nil
+}
+
+// isLocal reports whether a host is this machine: a loopback address, or the folder of a socket.
+func isLocal(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasPrefix(host, "/") || err == nil && a.IsLoopback()
 }
 
 // hostsOf returns the hosts of a configuration as HOST:PORT, each once. pgx tries some
