@@ -68,18 +68,30 @@ func writeProfile(path string, p profile) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the profile's folder: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), "profile") // with mode 0600
-	if err != nil {
+	if err := replaceFile(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write the profile: %w", err)
 	}
-	_, err = file.Write(append(text, '\n'))
-	if err = errors.Join(err, file.Close()); err == nil {
+	return nil
+}
+
+// replaceFile writes a file that only its owner can read. A file at path stays unless the new one is complete. What is
+// no file, such as /dev/stdout, is written to.
+func replaceFile(path string, content []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, content, 0)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the profile: %w", err), os.Remove(file.Name()))
+		err = errors.Join(err, os.Remove(file.Name()))
 	}
-	return nil
+	return err
 }
 
 func newLogin(env environment) *cobra.Command {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -54,6 +53,9 @@ live database was marked as a copy by mistake, with serve --isolated --copy.`,
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "keep-keys")
 	cmd.MarkFlagsMutuallyExclusive("dismiss", "report")
 	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
+		if *patience <= 0 {
+			return usageError{fmt.Errorf("--patience is %s; want a time such as %s", *patience, server.DefaultPatience)}
+		}
 		ctx = asCommand(ctx)
 		report, err := server.Recover(ctx, recoverConfig(env, cfg), server.RecoverOptions{Dismiss: *dismiss, KeepKeys: *keep, Patience: *patience, OldHeads: *old})
 		switch {
@@ -89,9 +91,8 @@ func writeRecovery(env environment, report server.RecoveryReport, path string) e
 			return err
 		}
 	}
-	const private = 0o600 // it names payments and keys
-	if err := os.WriteFile(path, append(text, '\n'), private); err != nil {
-		return fmt.Errorf("write the report: %w; the recovery itself is not affected", err)
+	if err := replaceFile(path, append(text, '\n')); err != nil { // an earlier report stays
+		return fmt.Errorf("write the report: %w; the recovery itself is not affected, run it again for the report", err)
 	}
 	_, err := fmt.Fprintf(env.stdout, "%s says what to check.\n", path)
 	return err

@@ -106,14 +106,16 @@ func writeSafe(path string, t *apitypes.RefundTransaction) error {
 	return nil
 }
 
-// writeNewFile writes a file that does not exist yet.
-func writeNewFile(path string, content []byte) (err error) {
+// writeNewFile writes a file that does not exist yet. It leaves no file if it fails.
+func writeNewFile(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
 	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
 	return err
 }
 

@@ -136,7 +136,7 @@ func noArgs(_ *cobra.Command, args []string) error {
 // oneArg returns the check of arguments that are one text. want is the error for others.
 func oneArg(want string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		if len(args) != 1 || args[0] == "" {
 			return errors.New(want)
 		}
 		return nil

@@ -63,6 +63,9 @@ func Recover(ctx context.Context, cfg Config, o RecoverOptions) (report Recovery
 	if o.Dismiss {
 		return report, s.dismissRecovery(ctx)
 	}
+	if err := s.checkKept(ctx, o.KeepKeys); err != nil { // before the recovery begins and the chains are read
+		return report, err
+	}
 	watched, err := s.beginRecovery(ctx)
 	if err != nil {
 		return report, err

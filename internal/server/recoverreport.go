@@ -121,11 +121,6 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 	for i, k := range report.Keys {
 		report.Keys[i].Kept = slices.Contains(o.KeepKeys, KeepAll) || slices.Contains(o.KeepKeys, k.ID)
 	}
-	for _, id := range o.KeepKeys {
-		if id != KeepAll && id != KeepNone && !slices.ContainsFunc(report.Keys, func(k ReportedKey) bool { return k.ID == id }) {
-			return report, fmt.Errorf("there is no active key %s; the report lists them", id)
-		}
-	}
 	return report, s.store.Update(ctx, func(tx *db.Tx) error {
 		if err := s.revokeKeys(ctx, tx, report.Keys); err != nil {
 			return err
@@ -145,6 +140,20 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, db.Recovery{State: db.RecoveryNormal, Since: s.cfg.Now()})
 	})
+}
+
+// checkKept returns an error unless the keys to keep are all, none, or the ids of active keys.
+func (s *Server) checkKept(ctx context.Context, kept []string) error {
+	if len(kept) == 1 && (kept[0] == KeepAll || kept[0] == KeepNone) {
+		return nil
+	}
+	active, err := s.activeKeys(ctx)
+	for _, id := range kept {
+		if err == nil && !slices.ContainsFunc(active, func(k ReportedKey) bool { return k.ID == id }) {
+			err = fmt.Errorf("--keep-keys names %q, which is no active key; want all, none, or the ids that quittance key list shows", id)
+		}
+	}
+	return err
 }
 
 // revokeKeys revokes the keys that are not kept.
