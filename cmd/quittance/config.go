@@ -30,8 +30,8 @@ func newConfigCheck(env environment) *cobra.Command {
 		Long: `Checks the configuration, with the secrets that it refers to, and names every wrong
 setting. It contacts no nodes, and the database only with --database. Then it compares
 the configuration with what the database remembers of earlier ones, names every change
-and what follows from it, and changes nothing. It exits with 0 if the service can
-be started with the configuration, else with 1.`,
+and what follows from it, and changes nothing. It exits with 1 if the service would
+refuse the configuration, and with --database if there is no database yet.`,
 		Example: `  quittance config check --config quittance.yaml
   quittance config check --config new.yaml --database`,
 		Args: noArgs,
@@ -39,7 +39,11 @@ be started with the configuration, else with 1.`,
 	path := requiredConfigFlag(cmd)
 	database := cmd.Flags().Bool("database", false, "compare with what the database remembers")
 	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
-		if err := printCheck(env, *path, cfg); err != nil || !*database {
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintf(env.stdout, "warning: %s\n", warning)
+		}
+		_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", *path, count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
+		if err != nil || !*database {
 			return err
 		}
 		changes, err := differences(ctx, cfg)

@@ -37,21 +37,16 @@ With --isolated it runs on a copy of the database, to test a backup. It opens on
 address and no other door, sends nothing out except reads from nodes, and refuses requests
 that would change something. Every page, every response and the log say that it is a copy.
 docs/recovery.md explains the test.`,
-		Example: `  quittance serve --config quittance.yaml --check
-  quittance serve --config quittance.yaml
+		Example: `  quittance serve --config quittance.yaml
   quittance serve --config restored.yaml --isolated`,
 		Args: noArgs, SuggestFor: []string{"run", "start", "server"},
 	}
 	path := requiredConfigFlag(cmd)
-	check := cmd.Flags().Bool("check", false, "check the configuration and stop")
 	verbose := cmd.Flags().Bool("verbose", false, "log at level debug, whatever log.level says")
 	isolated := cmd.Flags().Bool("isolated", false, "run on a copy of the database, unnoticed by others")
 	isCopy := cmd.Flags().Bool("copy", false, "with --isolated: the database is a copy, though not one by quittance backup")
 	listen := cmd.Flags().String("listen", isolatedListen, "loopback `ADDRESS` of the isolated copy; port 0 chooses a free one")
 	cmd.RunE = withConfig(path, func(ctx context.Context, cfg config.Config, _ []string) error {
-		if *check {
-			return printCheck(env, *path, cfg)
-		}
 		if *isolated {
 			if err := config.CheckLoopback(*listen); err != nil {
 				return usageError{fmt.Errorf("--listen %w", err)}
@@ -96,16 +91,6 @@ func withConfig(path *string, run func(ctx context.Context, cfg config.Config, a
 		}
 		return run(cmd.Context(), cfg, args)
 	}
-}
-
-// printCheck prints that a configuration is valid, and its warnings.
-func printCheck(env environment, path string, cfg config.Config) error {
-	for _, warning := range cfg.Warnings {
-		fmt.Fprintf(env.stdout, "warning: %s\n", warning)
-	}
-	_, err := fmt.Fprintf(env.stdout, "%s is usable: %s, %s\n", path,
-		count(len(cfg.Merchants), "merchant"), count(len(cfg.Chains), "chain"))
-	return err
 }
 
 // isolatedListen is the default address of an isolated copy.
