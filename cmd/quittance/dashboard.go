@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/config"
 )
 
 func newDashboard(env environment) *cobra.Command {
@@ -77,7 +77,7 @@ func keyFileFlag(cmd *cobra.Command) *string {
 // prints and returns it.
 func printSignInLink(ctx context.Context, env environment, at *remote, keyFile, keyID string, asJSON bool) (string, error) {
 	if keyFile != "" {
-		text, err := os.ReadFile(keyFile)
+		text, err := config.ReadFile(keyFile)
 		if err != nil {
 			return "", usageError{fmt.Errorf("--key-file: %w", err)}
 		}

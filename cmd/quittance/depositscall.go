@@ -134,8 +134,7 @@ func sendSweep(ctx context.Context, f callFlags, factory invoice.Address, chainI
 	return chain.SendSweeps(ctx, chain.SweepTx{RPC: f.deposit.rpc, Key: key, ChainID: chainID, Factory: factory, Sweeps: sweeps})
 }
 
-// readKeyFile reads a private key from a file that no other user may read or write. The
-// not cut, so that it can be copied
+// readKeyFile reads a private key from a file that no other user may read or write.
 func readKeyFile(path string) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -144,7 +143,7 @@ func readKeyFile(path string) (*ecdsa.PrivateKey, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("--key-file: other users may use %s, which has mode %#o: run chmod 600 on it", path, mode)
 	}
-	text, err := os.ReadFile(path)
+	text, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--key-file: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -99,6 +99,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 		if c.DefaultAddresses == nil {
 			c.DefaultAddresses = make(map[string]invoice.Address)
 		}
+		if _, twice := c.DefaultAddresses[a.ChainKey]; twice {
+			return c, usageError{fmt.Errorf("--default-address names %s twice; want one address for each chain", a.ChainKey)}
+		}
 		c.DefaultAddresses[a.ChainKey] = a.Address
 	}
 	if f.noDefaults {
@@ -173,7 +176,7 @@ func (f *merchantFlags) run(cmd *cobra.Command, env environment, at *remote, id 
 	}
 	var logo []byte
 	if f.logo != "" {
-		if logo, err = os.ReadFile(f.logo); err != nil {
+		if logo, err = config.ReadFile(f.logo); err != nil {
 			return fmt.Errorf("read the logo: %w", err)
 		}
 	}

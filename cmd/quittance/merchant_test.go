@@ -84,6 +84,8 @@ default address  base=0x0100000000000000000000000000000000000000
 	command(0, "merchant", "update", "acme", "--no-logo")
 	command(2, "merchant", "update", "acme", "--no-logo", "--logo", logo)
 	command(2, "merchant", "update", "acme", "--no-default-addresses", "--default-address", home)
+	command(2, "merchant", "update", "acme", "--default-address", home, "--default-address", bank)
+	command(1, "merchant", "update", "acme", "--logo", "/dev/zero")
 	command(2, "merchant", "update", "acme", "--allow-address", "base:0x1")
 	command(2, "merchant", "update", "acme", "--tolerance", "x")
 	command(2, "merchant", "show")

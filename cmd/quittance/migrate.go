@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
 )
 
@@ -33,7 +33,7 @@ and start the service. Nothing is different for merchants, payers and event foll
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		target, setting := *to, "database: {urlFile: FILE}, of a file that holds the URL of the target"
 		if *toFile != "" {
-			text, err := os.ReadFile(*toFile)
+			text, err := config.ReadFile(*toFile)
 			if err != nil {
 				return fmt.Errorf("read the URL of the target: %w", err)
 			}

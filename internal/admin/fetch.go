@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 )
 
@@ -96,7 +97,7 @@ func CheckReady(ctx context.Context, s Service, exclude ...string) error {
 func fetch(ctx context.Context, s Service, path, key string, exclude ...string) (code int, body []byte, err error) {
 	base, err := url.Parse(s.URL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", s)
+		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", access.WithoutQuery(s.URL))
 	}
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()

@@ -29,7 +29,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 )
 
-// MaxSize is how many bytes a configuration file may have.
+// MaxSize is how many bytes ReadFile reads of a file.
 const MaxSize = 1 << 20
 
 // Config is a checked configuration.
@@ -121,7 +121,21 @@ type Source struct {
 }
 
 // System reads the environment and the files of the process.
-var System = Source{Env: os.LookupEnv, File: os.ReadFile, Mode: systemMode()}
+var System = Source{Env: os.LookupEnv, File: ReadFile, Mode: systemMode()}
+
+// ReadFile returns the content of a file. It fails for one of more than MaxSize bytes, such as a device.
+func ReadFile(path string) (raw []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	raw, err = io.ReadAll(io.LimitReader(file, MaxSize+1))
+	if len(raw) > MaxSize {
+		return nil, fmt.Errorf("read %s: it has more than %d bytes", path, MaxSize)
+	}
+	return raw, err
+}
 
 func systemMode() func(path string) (fs.FileMode, error) {
 	if runtime.GOOS == "windows" { // modes do not show other users' access
@@ -162,9 +176,7 @@ func Parse(raw []byte, src Source) (Config, error) {
 
 // decode parses the content of a file. It refuses unknown settings.
 func decode(raw []byte) (f file, err error) {
-	if len(raw) > MaxSize {
-		return file{}, fmt.Errorf("it has %d bytes; at most %d are read", len(raw), MaxSize)
-	}
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // editors on Windows write a byte order mark
 	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict(), yaml.DisallowUnknownField())
 	err = decoder.Decode(&f)
 	if errors.Is(err, io.EOF) {

@@ -97,11 +97,11 @@ func checkListen(listen string) (loopback bool, err error) {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return false, fmt.Errorf("is %q; want a port of 0 to %d", listen, math.MaxUint16)
 	}
-	ip, err := netip.ParseAddr(host)
+	_, err = netip.ParseAddr(host)
 	if host != "" && host != "localhost" && err != nil {
 		return false, fmt.Errorf("is %q; want an IP address and a port such as %s", listen, DefaultListen)
 	}
-	return host == "localhost" || ip.IsLoopback(), nil
+	return isLoopback(host), nil
 }
 
 // CheckLoopback refuses an address and port that is not on a loopback interface.

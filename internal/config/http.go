@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -76,9 +75,8 @@ func (r *resolver) baseURL(path, text string) (base, host string) {
 		return "", ""
 	}
 	host = strings.ToLower(u.Hostname())
-	ip, _ := netip.ParseAddr(host)
-	switch loopback := host == "localhost" || ip.IsLoopback(); {
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
+	switch {
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(host)):
 		r.fail(path, "is %.80q; want https://, or http:// and a loopback name", origin(text))
 	case len(host) > MaxHost || !hostPattern.MatchString(host):
 		r.fail(path, "is %.80q; want a host name such as pay.example.com", origin(text))

@@ -29,7 +29,11 @@ func checkURL(text string, schemes ...string) error {
 // webhookAllow reads the ranges that webhooks may reach, and refuses URLs that need one without any.
 func (r *resolver) webhookAllow(f file) (allow []netip.Prefix) {
 	for i, text := range f.Webhooks.Allow {
-		allow = append(allow, r.prefix(fmt.Sprintf("webhooks.allow[%d]", i), text))
+		path := fmt.Sprintf("webhooks.allow[%d]", i)
+		allow = append(allow, r.prefix(path, text))
+		if p := allow[i]; p.IsValid() && p.Bits() == 0 {
+			r.fail(path, "is %q, which would let every merchant reach this machine; want the networks of the receivers alone", text)
+		}
 	}
 	for i, m := range f.Merchants {
 		r.plain(fmt.Sprintf("merchants[%d].webhookUrl", i), m.WebhookURL, allow)
@@ -112,8 +116,8 @@ func (r *resolver) database(l location) string {
 	default:
 		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
 	}
-	if name, ok := strings.CutPrefix(url, "sqlite:"); ok && name == "" {
-		r.fail("database", "names no file; want sqlite:PATH")
+	if name, ok := strings.CutPrefix(url, "sqlite:"); ok && (name == "" || name == ":memory:" || strings.Contains(name, "?")) {
+		r.fail("database", "names no file; want sqlite:PATH, without parameters")
 	} else if ok {
 		url = "sqlite:" + r.path(name)
 	}
