@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
@@ -63,17 +64,27 @@ type Ledger interface {
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	EraseCustomer(ctx context.Context, merchantID, customer string, once ledger.Once) (ledger.Erasure, error)
-	Authorizations
-	Inbox
-	Submissions
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error)
+	Inbox(ctx context.Context, f ledger.InboxFilter) (items []ledger.InboxItem, next string, err error)
+	InboxCounts(ctx context.Context, merchantID string) ([]ledger.InboxCount, error)
+	Decide(ctx context.Context, req ledger.DecisionRequest) (invoice.Decision, error)
+	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
+	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once ledger.Once) (invoice.Submission, error)
+	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx, replaced invoice.Hash) (invoice.Submission, error)
+	WithdrawSubmission(ctx context.Context, req ledger.Withdrawal) (invoice.Submission, error)
+	SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
 // Reader reads from the database. NewReader returns one. The readers of the packages that own the tables document the
 // methods.
 type Reader interface {
-	ApprovalReader
-	CustomerReader
+	Approval(ctx context.Context, id string, at time.Time) (access.Approval, error)
+	Approvals(ctx context.Context, f access.ApprovalFilter) ([]access.Approval, error)
+	ApprovalVotes(ctx context.Context, id string) ([]access.ApprovalVote, error)
+	Approvers(ctx context.Context, merchantID string, at time.Time) ([]access.Record, error)
+	Customers(ctx context.Context, f ledger.CustomerFilter) ([]ledger.Customer, error)
+	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]ledger.Customer, error)
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
@@ -285,4 +296,28 @@ func (a *API) ForbiddenInCopy() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "This is an isolated copy of the service, which can be read and not changed; send this request to the live service.")
 	})
+}
+
+// reader implements Reader by the tables of several packages.
+type reader struct {
+	ledger.Reader
+	reports
+	events
+	audit
+	mails
+}
+
+type (
+	reports struct{ report.Reader }
+	events  struct{ webhooks.Reader }
+	audit   struct{ access.Reader }
+	mails   struct{ mailer.Reader }
+)
+
+// NewReader returns a Reader of a database. It implements SummaryReader, too.
+func NewReader(q db.Querier) interface {
+	Reader
+	SummaryReader
+} {
+	return reader{ledger.NewReader(q), reports{report.NewReader(q)}, events{webhooks.NewReader(q)}, audit{access.NewReader(q)}, mails{mailer.NewReader(q)}}
 }

@@ -32,8 +32,7 @@ func testClock() time.Time { return time.Unix(now, 0) }
 
 // backend is a fake of ledger.Service and db.DB, with lists, oldest first.
 type backend struct {
-	api.ApprovalReader // not called
-	api.CustomerReader // not called
+	api.Reader // for the methods that are not called
 
 	invoices []invoice.Invoice
 	payments []ledger.PaymentRow

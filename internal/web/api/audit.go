@@ -81,3 +81,36 @@ func LoggedRequest(e access.LoggedRequest) apitypes.LoggedRequest {
 		Code: e.Code, Detail: e.Detail, DurationMs: e.Duration.Milliseconds(), Client: e.Client, RequestID: e.RequestID, IdempotencyKey: e.Idempotent,
 	}
 }
+
+// listApprovals answers GET /api/approvals.
+func (a *API) listApprovals(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r)
+	filter := access.ApprovalFilter{MerchantID: q.merchantID(), At: a.conf.Now(), State: access.ApprovalState(one(q, "state", access.ApprovalStates))}
+	return listing[access.Approval]{
+		name: "approvals", query: q, scope: q.scope("approvals", "merchantId", "state"), elements: elementsOf(apiconv.Approval),
+		key: func(a *access.Approval) string { return a.ID },
+		find: func(ctx context.Context, before string, n int) ([]access.Approval, string, error) {
+			filter.Before, filter.Limit = before, n
+			return all(a.conf.Reader.Approvals(ctx, filter))
+		},
+	}.serve(a, w, r)
+}
+
+// getApproval answers GET /api/approvals/{id}.
+func (a *API) getApproval(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	now := a.conf.Now()
+	found, err := a.conf.Reader.Approval(r.Context(), id, now)
+	if err == nil && !access.FromContext(r.Context()).Sees(found.MerchantID) {
+		err = db.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("read request for approval: %w", err)
+	}
+	people, err := a.conf.Reader.Approvers(r.Context(), found.MerchantID, now)
+	if err != nil {
+		return fmt.Errorf("read people who may approve: %w", err)
+	}
+	votes, err := a.conf.Reader.ApprovalVotes(r.Context(), id)
+	return a.writeJSON(w, r, http.StatusOK, apiconv.ApprovalResponse(found, votes, people), db.During("read votes", err))
+}

@@ -33,26 +33,16 @@ const (
 	MaxWaitingForInvoice = 5
 )
 
-// Authorizations accepts payers' authorizations. *ledger.Service implements it.
-type Authorizations interface {
-	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
-	// Errors are db.ErrNotFound, *invoice.RefusalError and internal errors.
-	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error)
-}
-
 // submitAuthorization answers POST /checkout/{id}/authorization.
 func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
-		return err
-	}
 	q := parsePublicQuery(r)
 	wait := q.authorizationWait()
 	if q.err != nil {
 		return q.err
 	}
-	body, err := readBody(w, r)
+	body, err := readJSON(w, r)
 	if err != nil {
-		return invalidJSON(err)
+		return err
 	}
 	submitted, err := parseAuthorization(body)
 	if err != nil {
@@ -149,12 +139,7 @@ func (q *query) authorizationWait() time.Duration {
 }
 
 // parseAuthorization parses the body of an authorization.
-func parseAuthorization(body []byte) (invoice.Authorization, error) {
-	o, err := parseObject(body)
-	if err != nil {
-		return invoice.Authorization{}, invalidJSON(err)
-	}
-	var a invoice.Authorization
+func parseAuthorization(o object) (a invoice.Authorization, err error) {
 	err = cmp.Or(
 		text(o, "", "from", &a.From, chain.ParseAddress),
 		text(o, "", "to", &a.To, chain.ParseAddress),

@@ -17,15 +17,6 @@ import (
 // MaxFoundCustomers bounds the customers of an export that a text finds.
 const MaxFoundCustomers = 1000
 
-// CustomerReader reads customers from the database. ledger.Reader implements it.
-type CustomerReader interface {
-	// Customers lists customers of a merchant, in the order of their keys.
-	Customers(ctx context.Context, f ledger.CustomerFilter) ([]ledger.Customer, error)
-	// FindCustomers returns customers of a merchant with an id or an e-mail address that begins with a
-	// text.
-	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]ledger.Customer, error)
-}
-
 // listCustomers answers GET /api/customers.
 func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
@@ -130,13 +121,11 @@ func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
 		return q.err
 	}
 	var made report.Invoices
+	var err error
 	if !q.none {
-		var err error
-		if made, err = report.SumFiltered(r.Context(), a.conf.Reader, f, MaxSummedInvoices, a.decimals); err != nil {
-			return fmt.Errorf("add invoices up: %w", err)
-		}
+		made, err = report.SumFiltered(r.Context(), a.conf.Reader, f, MaxSummedInvoices, a.decimals)
 	}
-	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)}, nil)
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)}, db.During("add invoices up", err))
 }
 
 // Customer converts a customer of a merchant.

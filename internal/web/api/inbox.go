@@ -17,15 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// Inbox lists and decides the items that need a decision. *ledger.Service implements it and documents
-// the errors.
-type Inbox interface {
-	Inbox(ctx context.Context, f ledger.InboxFilter) (items []ledger.InboxItem, next string, err error)
-	InboxCounts(ctx context.Context, merchantID string) ([]ledger.InboxCount, error)
-	Decide(ctx context.Context, req ledger.DecisionRequest) (invoice.Decision, error)
-	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
-}
-
 // listInbox answers GET /api/inbox.
 func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
@@ -92,17 +83,14 @@ func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	answer := apitypes.InboxCounts{Counts: []apitypes.InboxCount{}}
+	var counts []ledger.InboxCount
+	var err error
 	if !q.none {
-		counts, err := a.conf.Ledger.InboxCounts(r.Context(), merchantID)
-		if err != nil {
-			return fmt.Errorf("count inbox: %w", err)
-		}
-		for _, c := range counts {
-			answer.Counts = append(answer.Counts, apitypes.InboxCount{Kind: apitypes.InboxKind(c.Kind), Count: c.Count, More: c.More})
-		}
+		counts, err = a.conf.Ledger.InboxCounts(r.Context(), merchantID)
 	}
-	return a.writeJSON(w, r, http.StatusOK, answer, nil)
+	return a.writeJSON(w, r, http.StatusOK, apitypes.InboxCounts{Counts: db.Each(counts, func(c ledger.InboxCount) apitypes.InboxCount {
+		return apitypes.InboxCount{Kind: apitypes.InboxKind(c.Kind), Count: c.Count, More: c.More}
+	})}, db.During("count inbox", err))
 }
 
 // decide answers POST /api/inbox/decisions.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -156,21 +154,11 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 
 // readBytes reads a body of at most a number of bytes, which errors call by a name.
 func readBytes(w http.ResponseWriter, r *http.Request, name string, most int64) ([]byte, error) {
-	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The %s must be at most %d bytes.", name, most)
-	if r.ContentLength > most {
-		w.Header().Set("Connection", "close") // so that net/http does not read the rest
-		return nil, tooLarge
+	body, err := readUpTo(w, r, most, problemf(apitypes.CodeBodyTooLarge, "The %s must be at most %d bytes.", name, most))
+	if errors.Is(err, errSlowBody) || errors.Is(err, errBrokenBody) {
+		err = invalidField(name, "%v", err)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	switch limit := (*http.MaxBytesError)(nil); {
-	case errors.As(err, &limit):
-		return nil, tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, invalidField(name, "%v", errSlowBody)
-	case err != nil:
-		return nil, invalidField(name, "%v", errBrokenBody)
-	}
-	return body, nil
+	return body, err
 }
 
 // deleteLogo answers DELETE /api/merchants/{id}/logo.

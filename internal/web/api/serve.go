@@ -139,16 +139,21 @@ var (
 // readBody returns the request's body. It rejects a body of more than MaxBody bytes, without reading
 // it if Content-Length is too large. Other errors mean that the body is incomplete.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > MaxBody {
+	return readUpTo(w, r, MaxBody, errBodyTooLarge)
+}
+
+// readUpTo is readBody for another limit, with the error of a larger body.
+func readUpTo(w http.ResponseWriter, r *http.Request, most int64, tooLarge error) ([]byte, error) {
+	if r.ContentLength > most {
 		w.Header().Set("Connection", "close") // so that net/http does not read the rest
-		return nil, errBodyTooLarge
+		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	switch tooLarge := (*http.MaxBytesError)(nil); {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	switch {
 	case err == nil:
 		return body, nil
-	case errors.As(err, &tooLarge):
-		return nil, errBodyTooLarge
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errSlowBody
 	}
