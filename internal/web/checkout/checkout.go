@@ -6,9 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
@@ -161,7 +163,7 @@ func New(c Config) *Checkout {
 		return limits.NewDivided(limits.Quota{Name: name, All: all, OfObject: ofObject, OfClient: ofClient}, c.Now)
 	}
 	checkout := &Checkout{
-		conf: c, chains: chains, chainKeys: keysOf(c.Chains),
+		conf: c, chains: chains, chainKeys: db.Each(c.Chains, func(of chain.Chain) string { return of.Key }),
 		lookups: lookups{
 			conf: c, limit: divided("lookups", Lookups, LookupsOfInvoice, LookupsOfClient),
 			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
@@ -219,5 +221,8 @@ func (c *Checkout) Routes() []webpage.Route {
 
 // route returns a route of payers.
 func (c *Checkout) route(pattern string, h handler, options ...webpage.RouteOption) webpage.Route {
+	if strings.HasPrefix(pattern, http.MethodPost) {
+		h = withForm(h)
+	}
 	return webpage.Route{Pattern: pattern, Handler: c.Serve(h)}.With(webpage.Public).With(options...)
 }

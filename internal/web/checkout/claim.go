@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -59,9 +60,6 @@ func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment
 
 // claim submits a payer's claim and redirects to the page about the transaction.
 func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	tx, err := invoice.ParseHash(r.PostForm.Get("tx"))
 	if err != nil {
 		return errBadForm
@@ -84,8 +82,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.conf.Logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
 	}
-	http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String()+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ and a stored id, and ends in a parsed hash and a language
-	return nil
+	return lead(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String()+keepLang(r, "&"))
 }
 
 // claimAgain answers with the form and a problem.
@@ -102,11 +99,45 @@ func (c *Checkout) claimAgain(w http.ResponseWriter, r *http.Request, s pageInpu
 
 // compact removes all white space.
 func compact(s string) string {
-	kept := make([]byte, 0, len(s))
-	for _, b := range []byte(s) {
-		if b != ' ' && b != '\n' && b != '\r' && b != '\t' {
-			kept = append(kept, b)
-		}
+	return strings.NewReplacer(" ", "", "\n", "", "\r", "", "\t", "").Replace(s)
+}
+
+// Limits of wallets' reports of sent transactions.
+const (
+	// ReportsOfInvoice bounds the reports per minute for one invoice.
+	ReportsOfInvoice = 10
+	// ReportsOfClient bounds the reports per minute of one client network.
+	ReportsOfClient = 60
+	// AllReports bounds the reports of all clients.
+	AllReports = 600
+)
+
+// Reports stores wallets' reports of sent transactions. ledger.Tables implement it.
+type Reports interface {
+	// ReportTransaction stores a transaction that a wallet gave to the page of an invoice.
+	ReportTransaction(ctx context.Context, invoiceID string, t ledger.ReportedTransaction) error
+}
+
+// sent takes the hash of the transaction that a wallet gave the page. Anyone can report any hash, so
+// it is shown as reported, and no decision depends on it.
+func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
+	tx, err := invoice.ParseHash(r.PostForm.Get("tx"))
+	if err != nil {
+		return errBadForm
 	}
-	return string(kept)
+	s, err := c.loadFor(r)
+	if err != nil {
+		return err
+	}
+	if s.invoice.Status == invoice.Drafted {
+		return errNotFound
+	}
+	if err := c.reported.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+		return err
+	}
+	if err := c.conf.Reports.ReportTransaction(r.Context(), s.invoice.ID, ledger.ReportedTransaction{Hash: tx, At: c.conf.Now()}); err != nil {
+		return fmt.Errorf("keep what a wallet sent for %s: %w", s.invoice.ID, err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

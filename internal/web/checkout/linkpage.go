@@ -104,7 +104,7 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 // the amount, it redirects to the link's page with the amount, so that the payer can navigate between
 // the pages.
 func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
-	visit, err := visitIn(w, r)
+	visit, err := visitIn(r)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 		var problem string
 		v.Typed = shortenedAmount(r.PostForm.Get("amount"))
 		if amount, problem = l.parseAmount(v.Typed); problem != "" {
-			http.Redirect(w, r, v.Path+v.Frame.query("amount", v.Typed), http.StatusSeeOther)
-			return nil
+			return lead(w, r, v.Path+v.Frame.query("amount", v.Typed))
 		}
 	}
 	if exceeded := (*limits.ExceededError)(nil); errors.As(c.admit(r, l), &exceeded) {
@@ -149,8 +148,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	if inv.Status == invoice.Expired || inv.Status == invoice.Void {
 		target = v.Path // another visit makes another invoice
 	}
-	http.Redirect(w, r, target+v.Frame.query(), http.StatusSeeOther)
-	return nil
+	return lead(w, r, target+v.Frame.query())
 }
 
 // holder is a client network that holds transfer amounts of a merchant by invoices with a lifetime of this window.
@@ -184,11 +182,8 @@ func (c *Checkout) admit(r *http.Request, l link) error {
 	return err
 }
 
-// visitIn returns the visit that a form names, and parses the form. The error is errBadForm.
-func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
-	if err := parseForm(w, r); err != nil {
-		return "", err
-	}
+// visitIn returns the visit that a form names. The error is errBadForm.
+func visitIn(r *http.Request) (string, error) {
 	visit := r.PostForm.Get("visit")
 	if visit == "" || len(visit) > MaxID || strings.ContainsFunc(visit, isNotIDChar) {
 		return "", errBadForm
@@ -241,13 +236,9 @@ func (l link) bounds() string {
 	return l.text.T("link.between", locale.Values{"Least": l.money(l.Minimum), "Most": l.money(l.Maximum)})
 }
 
-// loadLink reads the link that the request's path names. The error is errNotFound if there is
-// no such link.
+// loadLink reads the link that the request's path names.
 func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	found, err := c.conf.Links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
-	if errors.Is(err, db.ErrNotFound) {
-		return link{}, errNotFound
-	}
 	if err != nil {
 		return link{}, fmt.Errorf("read payment link: %w", err)
 	}
@@ -316,4 +307,31 @@ func (c *Checkout) linkLogo(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return c.sendLogo(w, r, l.profile)
+}
+
+// linkAgain returns the path of the payment link where a payer can begin again after the invoice has
+// expired. It is "" without such a link, and once money for the invoice has arrived.
+func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string, error) {
+	inTime, late := s.invoice.Arrived()
+	if c.conf.Links == nil || s.invoice.Status != invoice.Expired || !inTime.IsZero() || !late.IsZero() {
+		return "", nil
+	}
+	l, err := c.conf.Links.OfInvoice(ctx, s.invoice)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read the payment link of %s: %w", s.invoice.ID, err)
+	case l.Archived:
+		return "", nil
+	}
+	path := "/pay/" + l.MerchantID + "/" + l.Slug
+	if l.IsFree() {
+		amount := s.major(s.invoice.Amount)
+		if _, decimals, _ := strings.Cut(amount, "."); len(decimals) == len("000") {
+			amount += "0" // in some languages three digits may be thousands
+		}
+		return path + f.query("amount", amount), nil
+	}
+	return path + f.query(), nil
 }

@@ -2,8 +2,11 @@ package checkout
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -78,9 +81,7 @@ func (c *Checkout) invoiceLetter(ctx context.Context, m mailer.Mail, text *local
 		Open: text.T("result.pay", nil), URL: c.conf.MailURL + "/checkout/" + inv.ID + lang,
 		Why: text.T("mail.why", values{"Merchant": s.merchant(), "Address": m.Recipient}), StopURL: c.conf.MailURL + "/mails/" + m.Token + lang,
 	}
-	for _, item := range inv.LineItems {
-		l.Lines = append(l.Lines, line{item.Label, text.Number(s.major(item.Amount))})
-	}
+	l.Lines = s.writtenLines()
 	l.Totals = []fact{{Name: text.T("receipt.amount", nil), Value: s.written(inv.Amount)}}
 	switch {
 	case m.Hours > 0:
@@ -160,4 +161,119 @@ func (l letter) plainText(text *locale.Text) string {
 		line(text.T("mail.stop.button", nil), l.StopURL)
 	}
 	return b.String()
+}
+
+// Limits of receipts by e-mail, in addition to the limits of package mailer.
+const (
+	// MailsOfClient bounds the mails per minute that one client network asks for.
+	MailsOfClient = 5
+	// AllMails bounds the mails of all clients.
+	AllMails = 60
+)
+
+// Mails queues receipts that are sent by e-mail, and stops other mails. *mailer.Mailer implements it and documents the
+// errors.
+type Mails interface {
+	Queue(ctx context.Context, invoiceID, language, address string) error
+	MailByToken(ctx context.Context, token string) (m mailer.Mail, stopped bool, err error)
+	Stop(ctx context.Context, token string, stop bool) error
+}
+
+// mailForm is the form with which a payer asks for the receipt by e-mail.
+type mailForm struct {
+	Typed   string
+	Problem string // why it was not sent; empty if it was not asked for, or was sent
+	Sent    bool
+}
+
+// mailReceipt queues the receipt for the address of the form, and redirects to the
+// receipt.
+func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
+	s, refunds, err := c.loadReceipt(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	text, typed := locale.For(r), strings.TrimSpace(r.PostForm.Get("email"))
+	form := mailForm{Typed: shortened(typed)}
+	status := http.StatusBadRequest
+	if _, err = mailer.Address(typed); err == nil { // others do not count
+		if err := c.mailed.Take(r.Context(), s.invoice.MerchantID, s.invoice.ID); err != nil {
+			return err
+		}
+		err = c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), typed)
+	}
+	switch {
+	case err == nil:
+		return lead(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"))
+	case errors.Is(err, mailer.ErrAddress):
+		form.Problem = text.T("receipt.mail.invalid", nil)
+	case errors.Is(err, mailer.ErrTooMany):
+		form.Problem, status = text.T("receipt.mail.often", nil), http.StatusTooManyRequests
+	case errors.Is(err, mailer.ErrBusy):
+		return errBusy
+	default:
+		return err
+	}
+	data := newReceipt(s.in(text), refunds, c.baseURL(r))
+	data.Mail = &form
+	return c.render(w, r, status, "receipt.html", data)
+}
+
+// receiptLetter returns the receipt of an invoice as a mail in a language.
+func (c *Checkout) receiptLetter(ctx context.Context, invoiceID string, text *locale.Text) (letter, error) {
+	s, refunds, err := c.loadReceipt(ctx, invoiceID)
+	if err != nil {
+		return letter{}, err
+	}
+	d := newReceipt(s.in(text), refunds, c.conf.MailURL)
+	l := letter{
+		Subject:  text.T("receipt.title", values{"Amount": d.Amount, "Merchant": d.Merchant}),
+		Headline: text.T("receipt.link", nil) + text.Colon() + d.Headline, Text: d.Text,
+		Merchant: d.Merchant, Brand: d.Brand, Currency: d.Currency, Lines: d.Lines, Totals: d.Totals, Payments: d.Payments, Network: d.Network,
+		Open: text.T("receipt.mail.open", nil), URL: d.CheckURL,
+	}
+	l.Facts = factsOf(text, "receipt.merchant", d.Merchant, "receipt.invoice", d.ID, "receipt.reference", d.Reference, "receipt.description", d.Description,
+		"receipt.paid", d.PaidAt, "script.wallet.network", d.Network, "record.id", d.CommitmentID)
+	return l, nil
+}
+
+// stopView is the page on which a person stops the mails of a merchant.
+type stopView struct {
+	Path, Merchant, Address string
+	Stopped                 bool
+}
+
+// stopPage answers with the page of a mail's token.
+func (c *Checkout) stopPage(w http.ResponseWriter, r *http.Request) error {
+	token := r.PathValue("token")
+	m, stopped, err := c.conf.Mails.MailByToken(r.Context(), validToken(token))
+	if err != nil {
+		return err
+	}
+	profile, _, err := c.findMerchant(r.Context(), m.MerchantID)
+	if err != nil {
+		return err
+	}
+	v := stopView{
+		Path: "/mails/" + token + "?lang=" + locale.For(r).Lang(), Stopped: stopped,
+		Merchant: cmp.Or(profile.Name, m.MerchantID), Address: cmp.Or(m.Recipient, "…"), // the address may be erased
+	}
+	return c.render(w, r, http.StatusOK, "stopmails.html", v)
+}
+
+// stopMails stops the mails or, with the member allow, allows them again, and answers with the page. Mail programs post
+// to it, too, and must not be redirected (RFC 8058).
+func (c *Checkout) stopMails(w http.ResponseWriter, r *http.Request) error {
+	if err := c.conf.Mails.Stop(r.Context(), validToken(r.PathValue("token")), r.PostForm.Get("allow") == ""); err != nil {
+		return err
+	}
+	return c.stopPage(w, r)
+}
+
+// validToken returns a token of a page, or "" if no page can have it.
+func validToken(token string) string {
+	if len(token) > MaxID || strings.ContainsFunc(token, isNotIDChar) {
+		return "" // not every text is valid in a database
+	}
+	return token
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -84,8 +86,7 @@ func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) err
 		}
 		c.conf.Logger.InfoContext(r.Context(), "test wallet paid", "invoice", s.invoice.ID, "tx", txHash)
 	}
-	http.Redirect(w, r, "/checkout/"+s.invoice.ID+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored id and a language
-	return nil
+	return lead(w, r, "/checkout/"+s.invoice.ID+keepLang(r, "?"))
 }
 
 // currentPage returns the data of the invoice's page.
@@ -161,13 +162,9 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if err != nil {
 		return pageInput{}, fmt.Errorf("read invoice %s: %w", id, err)
 	}
-	ch, ok := c.chains[inv.ChainKey]
-	if !ok {
-		return pageInput{}, fmt.Errorf("invoice %s is on chain %q, which is not configured; add it to the configuration again", id, inv.ChainKey)
-	}
-	token, ok := ch.TokenAt(inv.Token)
-	if !ok {
-		return pageInput{}, fmt.Errorf("invoice %s is in token %s, which chain %q is not configured with; add it again", id, inv.Token, ch.Key)
+	ch, token, err := c.tokenAt("invoice "+id, inv.ChainKey, inv.Token)
+	if err != nil {
+		return pageInput{}, err
 	}
 	if inv.Sums.Stale {
 		all, err := c.conf.Reader.PaymentsOfInvoices(ctx, []string{id})
@@ -196,6 +193,19 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	return s, nil
 }
 
+// tokenAt returns the chain with a key and its token with a contract, which an object has.
+func (c *Checkout) tokenAt(object, chainKey string, contract invoice.Address) (chain.Chain, chain.Token, error) {
+	ch, ok := c.chains[chainKey]
+	if !ok {
+		return ch, chain.Token{}, fmt.Errorf("%s is on chain %q, which is not configured; add it to the configuration again", object, chainKey)
+	}
+	token, ok := ch.TokenAt(contract)
+	if !ok {
+		return ch, token, fmt.Errorf("%s is in token %s, which chain %q is not configured with; add it again", object, contract, ch.Key)
+	}
+	return ch, token, nil
+}
+
 // readPayments reads the newest payments of the page's invoice, and while it is open those that may be meant for it.
 func (c *Checkout) readPayments(ctx context.Context, s *pageInput) error {
 	if s.invoice.Status == invoice.Open && !s.invoice.IsDeposit() {
@@ -221,18 +231,11 @@ func (c *Checkout) refundsOf(ctx context.Context, inv invoice.Invoice) ([]invoic
 		return nil, nil
 	}
 	refunds, err := c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
-	if err != nil {
-		return nil, fmt.Errorf("read refunds of %s: %w", inv.ID, err)
-	}
-	return refunds, nil
+	return refunds, db.During("read refunds of "+inv.ID, err)
 }
 
 func payments(rows []ledger.PaymentRow) []invoice.Payment {
-	list := make([]invoice.Payment, len(rows))
-	for i, row := range rows {
-		list[i] = row.Payment
-	}
-	return list
+	return db.Each(rows, func(row ledger.PaymentRow) invoice.Payment { return row.Payment })
 }
 
 // isNotIDChar reports whether the character does not occur in ids.

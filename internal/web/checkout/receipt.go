@@ -1,14 +1,15 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
@@ -83,15 +84,11 @@ func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, ref
 		return s, nil, errNoReceipt
 	}
 	rows, err := c.conf.Reader.NewestPayments(ctx, s.invoice.ID, MaxReceiptRows)
-	if err != nil {
-		return s, nil, fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
+	if err == nil {
+		refunds, err = c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
 	}
 	s.payments = payments(rows)
-	refunds, err = c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
-	if err != nil {
-		return s, nil, fmt.Errorf("read refunds of %s: %w", s.invoice.ID, err)
-	}
-	return s, refunds, nil
+	return s, refunds, db.During("read the receipt of "+s.invoice.ID, err)
 }
 
 // hasReceipt reports whether a payment of the invoice is final. Negligible dust does not count.
@@ -113,20 +110,16 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 	if !inv.SettledAt.IsZero() {
 		data.PaidAt = s.text.Clock(inv.SettledAt)
 	}
-	for _, item := range inv.LineItems {
-		data.Lines = append(data.Lines, line{item.Label, s.text.Number(s.major(item.Amount))})
-	}
-	listed := 0
+	data.Lines = s.writtenLines()
 	for _, p := range slices.Backward(s.payments) { // in the order of the chain
 		if p.Status == invoice.Confirmed {
 			data.Payments = append(data.Payments, s.movement(p.Transfer, inv.IsLate(p.Position)))
 		}
-		listed++
 	}
 	for _, refund := range slices.Backward(refunds) {
 		data.Refunds = append(data.Refunds, s.movement(refund.Transfer.Transfer, false))
 	}
-	data.More = max(0, int(inv.Sums.Payments)-listed)
+	data.More = max(0, int(inv.Sums.Payments)-len(s.payments))
 	data.State, data.Headline, data.Text = s.receiptWords()
 	data.Totals = s.receiptTotals()
 	return data
@@ -135,6 +128,11 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 // written returns an amount with its currency, as the language writes it: a receipt may be a mail, where no script does that.
 func (s pageInput) written(a invoice.Amount) string {
 	return s.text.Number(s.major(a)) + "\u00a0" + s.invoice.Currency
+}
+
+// writtenLines returns the line items as written writes amounts.
+func (s pageInput) writtenLines() []line {
+	return db.Each(s.invoice.LineItems, func(item invoice.LineItem) line { return line{item.Label, s.text.Number(s.major(item.Amount))} })
 }
 
 func (s pageInput) movement(t invoice.Transfer, late bool) movement {
@@ -151,8 +149,120 @@ func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 // baseURL returns the URL of the service without a trailing slash: the configured one, or the one of
 // the request, after its host was checked.
 func (c *Checkout) baseURL(r *http.Request) string {
-	if c.conf.PublicURL != "" {
-		return c.conf.PublicURL
+	return cmp.Or(c.conf.PublicURL, limits.BaseURL(r))
+}
+
+// receiptState is the state of the invoice that a receipt shows at the top.
+type receiptState string
+
+// The states of a receipt.
+const (
+	receiptPaid     receiptState = "paid"
+	receiptAccepted receiptState = "accepted" // within the tolerance, or by a person
+	receiptPart     receiptState = "part"
+	receiptLate     receiptState = "late"
+	receiptVoid     receiptState = "void"
+	receiptRefunded receiptState = "refunded" // all of it
+)
+
+// receiptHeadlines are the ids of the texts of the states.
+var receiptHeadlines = map[receiptState]string{
+	receiptPaid: "receipt.state.paid", receiptAccepted: "receipt.state.accepted", receiptPart: "receipt.state.part",
+	receiptLate: "receipt.state.late", receiptVoid: "receipt.state.void", receiptRefunded: "receipt.state.refunded",
+}
+
+// receiptState returns the state of the invoice's receipt. Only final payments count.
+func (s pageInput) receiptState() receiptState {
+	inv := s.invoice
+	switch {
+	case !inv.AmountRefunded.IsZero() && !inv.AmountRefunded.Less(inv.AmountPaid):
+		return receiptRefunded
+	case s.waived, inv.Status == invoice.Paid && inv.Exception == invoice.Underpaid:
+		return receiptAccepted
+	case inv.Status == invoice.Paid:
+		return receiptPaid
+	case inv.Status == invoice.Void:
+		return receiptVoid
+	case inv.Sums.Tally.Due.IsZero():
+		return receiptLate
 	}
-	return limits.BaseURL(r)
+	return receiptPart
+}
+
+// receiptWords returns the state of a receipt, its headline, and the sentences below it.
+func (s pageInput) receiptWords() (state receiptState, headline string, sentences []string) {
+	inv, state := s.invoice, s.receiptState()
+	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
+	s.statusWords(say)
+	if !inv.AmountRefunded.IsZero() {
+		say("status.refunded", values{"Amount": s.written(inv.AmountRefunded)})
+	}
+	for _, p := range s.payments {
+		if p.IsUnconfirmed() {
+			say("receipt.text.pending", nil)
+			break
+		}
+	}
+	return state, s.text.T(receiptHeadlines[state], nil), sentences
+}
+
+// statusWords describes what the status of an invoice means for its money.
+func (s pageInput) statusWords(say func(id string, v values)) {
+	inv := s.invoice
+	inTime := inv.Sums.Tally.Counted()
+	late := inv.AmountPaid.Minus(inv.Sums.Tally.Due)
+	ended := s.text.Clock(inv.ExpiresAt)
+	if s.waived {
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.written(inv.Amount.Minus(inTime))})
+		return
+	}
+	switch inv.Status {
+	case invoice.Paid:
+		s.surplusWords(say)
+	case invoice.Open:
+		if !inv.Covered() { // by payments that are not final
+			say("receipt.text.open", values{"Missing": s.written(inv.Missing())})
+		}
+	case invoice.Expired:
+		if !inTime.IsZero() {
+			say("status.expired.part.text", values{"Arrived": s.written(inTime), "Amount": s.written(inv.Amount), "Time": ended})
+		}
+		if !late.IsZero() {
+			say("status.late", values{"Amount": s.written(late), "Time": ended})
+		}
+		if excess := inv.Excess(); !excess.IsZero() {
+			say("receipt.text.over", values{"Surplus": s.written(excess)})
+		}
+	case invoice.Void, invoice.Drafted: // the headline says it; a draft has no receipt
+	}
+}
+
+// surplusWords describes how the received sum differs from the amount of a paid invoice.
+func (s pageInput) surplusWords(say func(id string, v values)) {
+	inv := s.invoice
+	kept := inv.Kept()
+	switch surplus := inv.Surplus(); {
+	case kept.Less(inv.Amount):
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.written(inv.Amount.Minus(kept))})
+	case !surplus.IsZero():
+		say("receipt.text.over", values{"Surplus": s.written(surplus)})
+	case inv.Amount.Less(kept):
+		say("receipt.text.tag", values{"Extra": s.written(kept.Minus(inv.Amount))})
+	}
+}
+
+// receiptTotals returns the sums of a receipt.
+func (s pageInput) receiptTotals() []fact {
+	inv := s.invoice
+	totals := []fact{
+		{Name: s.text.T("receipt.amount", nil), Value: s.written(inv.Amount)},
+		{Name: s.text.T("receipt.received", nil), Value: s.written(inv.AmountPaid)},
+	}
+	if !inv.AmountRefunded.IsZero() {
+		totals = append(totals,
+			fact{Name: s.text.T("receipt.state.refunded", nil), Value: s.written(inv.AmountRefunded)},
+			fact{Name: s.text.T("receipt.net", nil), Value: s.written(inv.AmountPaid.Minus(inv.AmountRefunded))},
+		)
+	}
+	return totals
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -105,9 +104,6 @@ func (c *Checkout) refundPage(w http.ResponseWriter, r *http.Request) error {
 
 // nameAddress stores the address that a payer confirms, and redirects to the page.
 func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	refund, v, err := c.loadRefund(r)
 	if err != nil {
 		return err
@@ -139,8 +135,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 		c.conf.Logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
-	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored token and a language
-	return nil
+	return lead(w, r, v.Path+keepLang(r, "?"))
 }
 
 // loadRefund reads the refund of the request's token and the content of its page.
@@ -149,20 +144,12 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if token == "" {
 		return refund, v, errNotFound
 	}
-	refund, err = c.conf.Refunds.RefundByClaimToken(r.Context(), token)
-	if errors.Is(err, db.ErrNotFound) {
-		return refund, v, errNotFound
-	}
-	if err != nil {
+	if refund, err = c.conf.Refunds.RefundByClaimToken(r.Context(), token); err != nil {
 		return refund, v, fmt.Errorf("read a refund by its token: %w", err)
 	}
-	ch, ok := c.chains[refund.ChainKey]
-	if !ok {
-		return refund, v, fmt.Errorf("refund %s is on chain %q, which is not configured; add it to the configuration again", refund.ID, refund.ChainKey)
-	}
-	token20, ok := ch.TokenAt(refund.Token)
-	if !ok {
-		return refund, v, fmt.Errorf("refund %s is in token %s, which chain %q is not configured with; add it again", refund.ID, refund.Token, ch.Key)
+	ch, token20, err := c.tokenAt("refund "+refund.ID, refund.ChainKey, refund.Token)
+	if err != nil {
+		return refund, v, err
 	}
 	profile, _, err := c.findMerchant(r.Context(), refund.MerchantID)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
@@ -181,14 +182,12 @@ func newView(s pageInput) view {
 		ExpiresAt:   inv.ExpiresAt,
 		State:       s.state(),
 		Record:      s.record(),
+		Lines:       db.Each(inv.LineItems, func(item invoice.LineItem) line { return line{item.Label, s.major(item.Amount)} }),
+		Refunds:     db.Each(s.refunds, s.sentBack),
 	}
-	for _, item := range inv.LineItems {
-		v.Lines = append(v.Lines, line{item.Label, s.major(item.Amount)})
-	}
-	received, more := s.received()
+	received := db.Each(s.payments, s.receiptOf)
 	shown := min(len(received), unfolded)
-	v.Received, v.Earlier, v.More = received[:shown], received[shown:], more
-	v.Refunds = s.sentBack()
+	v.Received, v.Earlier, v.More = received[:shown], received[shown:], max(0, int(inv.Sums.Payments)-len(received))
 	v.Headline, v.Text = s.words(v.State)
 	v.Refers, v.HasReceipt = s.refersToMerchant(v.State), s.hasReceipt()
 	v.Back = s.back(v.State)
@@ -274,26 +273,16 @@ func (s pageInput) isRefunded() bool {
 // unfolded is how many payments the page shows unfolded.
 const unfolded = 3
 
-// received returns the newest payments, and the number of omitted ones.
-func (s pageInput) received() (list []receipt, more int) {
-	for _, p := range s.payments {
-		list = append(list, receipt{
-			Amount: s.major(p.Amount), Currency: s.invoice.Currency, Tx: s.transaction(p.TxHash), From: s.address(p.From),
-			At: p.BlockTime, Status: p.Status.Shown(), Late: s.invoice.IsLate(p.Position),
-		})
+func (s pageInput) receiptOf(p invoice.Payment) receipt {
+	return receipt{
+		Amount: s.major(p.Amount), Currency: s.invoice.Currency, Tx: s.transaction(p.TxHash), From: s.address(p.From),
+		At: p.BlockTime, Status: p.Status.Shown(), Late: s.invoice.IsLate(p.Position),
 	}
-	return list, max(0, int(s.invoice.Sums.Payments)-len(s.payments))
 }
 
-// sentBack returns the newest refunds.
-func (s pageInput) sentBack() (list []sentBack) {
-	for _, r := range s.refunds {
-		list = append(list, sentBack{
-			Amount: s.major(r.Transfer.Amount), At: r.Transfer.ConfirmedAt,
-			Tx: s.transaction(r.Transfer.TxHash), To: s.address(r.Transfer.To),
-		})
-	}
-	return list
+func (s pageInput) sentBack(r invoice.RefundRecord) sentBack {
+	t := r.Transfer
+	return sentBack{Amount: s.major(t.Amount), At: t.ConfirmedAt, Tx: s.transaction(t.TxHash), To: s.address(t.To)}
 }
 
 // progress returns the confirmations of the newest pending payment.
