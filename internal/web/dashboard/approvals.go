@@ -37,7 +37,7 @@ func (d *Dashboard) approvalRoutes() []webpage.Route {
 var approvalList = lister[apitypes.ApprovalList, apitypes.Approval]{
 	page: pathApprovals, api: "/api/approvals", template: "approvals.html", title: "approvals.title",
 	filters: []filter{{name: "state", text: "invoices.status", kind: "select", options: optionsOf("approval.state", access.ApprovalStates)}},
-	rows: func(_ *visit, list apitypes.ApprovalList) ([]apitypes.Approval, string) {
+	rows: func(list apitypes.ApprovalList) ([]apitypes.Approval, string) {
 		slices.SortStableFunc(list.Approvals, func(a, b apitypes.Approval) int { return ended(a) - ended(b) })
 		return list.Approvals, list.NextCursor
 	},

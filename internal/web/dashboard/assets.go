@@ -113,10 +113,11 @@ func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 
 // functions returns the functions of templates in a language and a time zone.
 func functions(text *locale.Text, zone *time.Location) map[string]any {
+	v := &visit{text: text}
 	return map[string]any{
 		"t":     text.InTemplate,
 		"colon": text.Colon,
-		"text":  (&visit{text: text}).value,
+		"text":  v.value,
 		"bdi": func(of string) template.HTML {
 			return template.HTML("<bdi>" + template.HTMLEscapeString(of) + "</bdi>") //nolint:gosec // it is escaped
 		},
@@ -127,6 +128,8 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"asset":    func(name string) string { return files[name].Path },
 		"time":     func(at int64) template.HTML { return text.TimeIn(clock.Unix(at), zone) },
 		"second":   func(at int64) template.HTML { return text.SecondIn(clock.Unix(at), zone) },
+		"money":    func(minor any, currency string) template.HTML { return v.money(fmt.Sprint(minor), currency) },
+		"total":    v.total,
 		"number":   func(n any) string { return text.Number(fmt.Sprint(n)) },
 		"day":      text.Day,
 		"short":    short,
@@ -139,10 +142,10 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		// wallet is the address of a link that opens a wallet's app. Templates do not accept its scheme as
 		// safe, but the interface made it from addresses and numbers.
 		"wallet": func(link string) template.URL { return walletURL(link) },
-		"attribution": func(v page, candidates []candidateRow, paymentID string, form attributionForm) attributionPart {
-			return attributionPart{v.visit, candidates, paymentID, form}
+		"attribution": func(p page, candidates []candidateRow, paymentID string, form attributionForm) attributionPart {
+			return attributionPart{p.visit, candidates, paymentID, form}
 		},
-		"table": func(v page, rows any) table { return table{v.visit, rows} },
+		"table": func(p page, rows any) table { return table{p.visit, rows} },
 	}
 }
 

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
@@ -29,14 +29,11 @@ type eventRow struct {
 	Created int64  `json:"createdAt"`
 }
 
-// eventRowOf reads an event's content.
-func eventRowOf(e apitypes.EventRecord) (eventRow, error) {
-	row := eventRow{EventRecord: e}
-	if err := json.Unmarshal(e.Event, &row); err != nil {
-		return eventRow{}, fmt.Errorf("decode an event: %w", err)
-	}
+// eventRowOf reads an event's content. The service wrote it, so it decodes.
+func eventRowOf(e apitypes.EventRecord) (row eventRow) {
+	_ = json.Unmarshal(e.Event, &row)
 	row.EventRecord = e
-	return row, nil
+	return row
 }
 
 // State returns the state of the delivery. It is for templates.
@@ -96,18 +93,8 @@ func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	query := v.query()
 	filter := filtered(r, query, eventFilters)
-	var list apitypes.EventList
-	if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
-		return err
-	}
-	body := eventList{Filter: filter, Next: nextPage(v, filter, list.NextCursor), May: v.Can(access.EventsRedeliver)}
-	for _, e := range list.Events {
-		row, err := eventRowOf(e)
-		if err != nil {
-			return err
-		}
-		body.Rows = append(body.Rows, row)
-	}
+	list := get[apitypes.EventList](d, r, "/api/events", query)
+	body := eventList{Filter: filter, Rows: db.Each(list.Events, eventRowOf), Next: nextPage(v, filter, list.NextCursor), May: v.Can(access.EventsRedeliver)}
 	body.Again = readAgain(d.cfg.Now(), body.Rows...)
 	return d.render(w, r, http.StatusOK, "events.html", "nav.events", body)
 }
@@ -124,36 +111,26 @@ type eventView struct {
 
 // showEvent shows an event with its attempts.
 func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int, refused string) error {
-	var record apitypes.EventRecord
-	if err := d.service.get(r.Context(), id("/api/events", r.PathValue("id")), nil, &record); err != nil {
+	record := get[apitypes.EventRecord](d, r, id("/api/events", r.PathValue("id")), nil)
+	if err := visitOf(r).err; err != nil {
 		return err
 	}
-	row, err := eventRowOf(record)
-	if err != nil {
-		return err
-	}
+	row := eventRowOf(record)
 	var text bytes.Buffer
 	if err := json.Indent(&text, record.Event, "", "  "); err != nil {
 		return fmt.Errorf("indent an event: %w", err)
 	}
 	view := eventView{eventRow: row, Error: refused, Text: text.String(), May: visitOf(r).Can(access.EventsRedeliver) && row.State() != string(webhooks.Pending)}
-	view.Again = readAgain(d.cfg.Now(), row)
-	if view.Curl, err = d.curl(r, row); err != nil {
-		return err
-	}
+	view.Again, view.Curl = readAgain(d.cfg.Now(), row), d.curl(r, row)
 	return d.render(w, r, status, "event.html", "timeline.event", view)
 }
 
 // curl returns a command that sends an event's content as the service does. It lacks only the
 // signature, which takes the secret.
-func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
+func (d *Dashboard) curl(r *http.Request, e eventRow) string {
 	to := "http://127.0.0.1:4000/webhooks"
-	var answer apitypes.WebhookResponse
-	err := d.service.get(r.Context(), id("/api/merchants", e.MerchantID)+"/webhook", nil, &answer)
-	if err == nil {
+	if answer, ok := find[apitypes.WebhookResponse](d, r, id("/api/merchants", e.MerchantID)+"/webhook"); ok {
 		to = answer.Webhook.URL
-	} else if page := d.PageOf(err); page.Status >= http.StatusInternalServerError {
-		return "", err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl %s \\\n  -H 'Content-Type: application/json' \\\n  -H %s \\\n", quoted(to), quoted(webhook.HeaderEvent+": "+e.Type))
@@ -161,7 +138,7 @@ func (d *Dashboard) curl(r *http.Request, e eventRow) (string, error) {
 		fmt.Fprintf(&b, "  -H %s \\\n", quoted(webhook.HeaderDelivery+": "+e.Delivery.ID))
 	}
 	fmt.Fprintf(&b, "  --data-raw %s", quoted(string(e.Event)))
-	return b.String(), nil
+	return b.String()
 }
 
 // quoted returns a text as one word of a POSIX shell.
@@ -184,26 +161,21 @@ type redeliverForm struct {
 
 // failedEvents returns how many events that a query of the interface selects have failed, with + if there are others
 // than it reads, or "".
-func (d *Dashboard) failedEvents(ctx context.Context, query url.Values) (count string, err error) {
+func (d *Dashboard) failedEvents(r *http.Request, query url.Values) (count string) {
 	query.Set("delivery", string(apitypes.WithFailed))
-	var list apitypes.EventList
-	err = d.service.get(ctx, "/api/events", query, &list)
+	list := get[apitypes.EventList](d, r, "/api/events", query)
 	if n := len(list.Events); n > 0 {
 		count = strconv.Itoa(n)
 	}
 	if list.NextCursor != "" {
 		count += "+"
 	}
-	return count, err
+	return count
 }
 
 // redeliverPage shows how many events have failed.
 func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error {
-	failed, err := d.failedEvents(r.Context(), limited(visitOf(r).query()))
-	if err != nil {
-		return err
-	}
-	return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", redeliverForm{Failed: failed})
+	return d.render(w, r, http.StatusOK, "redeliver.html", "redeliver.title", redeliverForm{Failed: d.failedEvents(r, limited(visitOf(r).query()))})
 }
 
 // redeliverFailed redelivers all failed events.

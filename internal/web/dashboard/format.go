@@ -82,6 +82,20 @@ func (v *visit) coins(minor string, decimals int, chainKey string) template.HTML
 	return v.rounded(minor, decimals, coinDigits, v.chains[chainKey].Coin().Symbol)
 }
 
+// CoinsOfGwei is coins for an amount of gwei. It is for templates.
+func (v *visit) CoinsOfGwei(gwei, chainKey string) template.HTML {
+	return v.coins(gwei, gweiDecimals, chainKey)
+}
+
+// Explorer returns the address of a transaction in the block explorer of its chain, or "". It is for templates.
+func (v *visit) Explorer(chainKey, tx string) string {
+	hash, err := invoice.ParseHash(tx)
+	if err != nil {
+		return ""
+	}
+	return v.chains[chainKey].TransactionURL(hash)
+}
+
 // rounded is money with at most so many digits after the point. If they hide a part of the amount, the
 // exact one is its title. They never hide all of it.
 func (v *visit) rounded(minor string, decimals, digits int, unit string) template.HTML {

@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"math/big"
@@ -14,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -22,8 +21,8 @@ type homePage struct {
 	Zone      string
 	Periods   []period
 	Charts    []chart
-	Open      []homeSum
-	Expired   []homeSum
+	Open      apitypes.InvoiceSums
+	Expired   apitypes.InvoiceSums
 	From      string // day since when the invoices were made that Expired adds up, as 2006-01-02
 	First     string // that day for people
 	Truncated bool   // of the sums of open or expired invoices
@@ -42,19 +41,11 @@ type period struct {
 	Previous []template.HTML
 }
 
-// homeSum is a sum of invoices.
-type homeSum struct {
-	apitypes.InvoiceSum
-	Money   template.HTML
-	Network string
-}
-
 // homeChain shows how far a chain is read.
 type homeChain struct {
 	apitypes.SummaryChain
-	Network string
-	Behind  int64 // seconds since the newest read block
-	IsLate  bool
+	Behind int64 // seconds since the newest read block
+	IsLate bool
 }
 
 // change counts the events of a type since the last visit.
@@ -79,18 +70,14 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 		if all := v.Sections(); len(all) > 0 {
 			to = all[0].Address
 		}
-		seeOther(w, r, to)
-		return nil
+		return lead(w, r, to)
 	}
 	now := d.cfg.Now()
-	query := v.query()
 	from := dayOf(newCalendar(now.UTC().AddDate(0, 0, -1)).from()) // the merchant's day may be the day before
-	query.Set("from", from)
-	var answer apitypes.SummaryResponse
-	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
-		return err
+	s := get[apitypes.SummaryResponse](d, r, "/api/reports/summary", v.query("from", from)).Summary
+	if v.err != nil {
+		return v.err
 	}
-	s := answer.Summary
 	zone, ok := invoice.ParseTimezone(s.Timezone)
 	if !ok {
 		return fmt.Errorf("unknown time zone %q", s.Timezone)
@@ -98,52 +85,29 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	days := newCalendar(now.In(zone))
 	body := homePage{
 		Zone: s.Timezone, Periods: days.periods(v, s.Days), Charts: v.newCharts(s.Days, days.chartDays()),
-		Open: v.homeSums(s.Open), Expired: v.homeSums(s.Expired), From: from, First: v.text.Day(from), Truncated: s.Open.Truncated || s.Expired.Truncated,
+		Open: s.Open, Expired: s.Expired, From: from, First: v.text.Day(from), Truncated: s.Open.Truncated || s.Expired.Truncated,
 	}
 	for _, c := range s.Chains {
 		behind := max(0, now.Unix()-c.BlockTime)
-		body.Chains = append(body.Chains, homeChain{c, v.Network(c.ChainKey), behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
+		body.Chains = append(body.Chains, homeChain{c, behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
 	}
 	counts, err := d.inboxCounts(r.Context(), v)
 	if err != nil {
 		return err
 	}
 	body.Undecided = slices.DeleteFunc(slices.Clone(counts), func(c apitypes.InboxCount) bool { return c.Count == 0 })
-	if err := d.addDeliveries(r, &body); err != nil {
-		return err
+	if v.Can(access.EventsRead) {
+		if v.merchant != "" {
+			if answer, ok := find[apitypes.WebhookResponse](d, r, webhookPath(r)); ok {
+				body.Webhook = &answer.Webhook
+			}
+		}
+		body.Failed = d.failedEvents(r, v.query())
 	}
 	if err := d.addChanges(r, &body); err != nil {
 		return err
 	}
 	return d.render(w, r, http.StatusOK, "home.html", "nav.home", body)
-}
-
-func (v *visit) homeSums(sums apitypes.InvoiceSums) []homeSum {
-	return rowsOf(sums.Sums, func(s apitypes.InvoiceSum) homeSum {
-		return homeSum{s, v.total(s.Amount, s.Currency), v.Network(s.ChainKey)}
-	})
-}
-
-// addDeliveries adds the state of the endpoint, and how many deliveries failed.
-func (d *Dashboard) addDeliveries(r *http.Request, body *homePage) error {
-	v := visitOf(r)
-	if !v.Can(access.EventsRead) {
-		return nil
-	}
-	if v.merchant != "" {
-		var answer apitypes.WebhookResponse
-		var p *problem
-		err := d.service.get(r.Context(), id("/api/merchants", v.merchant)+"/webhook", nil, &answer)
-		switch {
-		case err == nil:
-			body.Webhook = &answer.Webhook
-		case !errors.As(err, &p) || p.Status != http.StatusNotFound:
-			return err
-		}
-	}
-	var err error
-	body.Failed, err = d.failedEvents(r.Context(), v.query())
-	return err
 }
 
 // addChanges counts the events since the last visit.
@@ -160,22 +124,10 @@ func (d *Dashboard) addChanges(r *http.Request, body *homePage) error {
 		return r.Context().Err()
 	}
 	body.Since = before.Unix()
-	query := v.query()
-	query.Set("limit", strconv.Itoa(mostChanges))
-	var list apitypes.EventList
-	if err := d.service.get(r.Context(), "/api/events", query, &list); err != nil {
-		return err
-	}
 	counted := 0
-	for _, row := range list.Events {
-		var e struct {
-			Type      string `json:"type"`
-			CreatedAt int64  `json:"createdAt"`
-		}
-		if err := json.Unmarshal(row.Event, &e); err != nil {
-			return fmt.Errorf("decode an event: %w", err)
-		}
-		if e.CreatedAt < body.Since {
+	for _, record := range get[apitypes.EventList](d, r, "/api/events", v.query("limit", strconv.Itoa(mostChanges))).Events {
+		e := eventRowOf(record)
+		if e.Created < body.Since {
 			break
 		}
 		counted++
@@ -245,7 +197,7 @@ func (c calendar) periods(v *visit, lines []apitypes.SummaryLine) []period {
 func (v *visit) settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
 	end := dayOf(to)
 	before := slices.DeleteFunc(slices.Clone(lines), func(l apitypes.SummaryLine) bool { return l.Day >= end })
-	return rowsOf(v.units(before, dayOf(from)), func(u *chartUnit) template.HTML {
+	return db.Each(v.units(before, dayOf(from)), func(u *chartUnit) template.HTML {
 		sum := new(big.Int)
 		for _, l := range u.lines {
 			sum.Add(sum, integer(l.Net))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -71,7 +72,7 @@ type inboxItem struct {
 	ObjectID   string
 	Page       string // page of the object
 	Money      template.HTML
-	Network    string
+	ChainKey   string
 	Paid       template.HTML    // received for an invoice
 	Difference template.HTML    // missing or surplus amount of an invoice
 	Payments   []inboxPayment   // of an invoice
@@ -83,7 +84,7 @@ type inboxItem struct {
 // inboxPayment is a payment of an invoice that can be refunded, or a payment that a refund may be
 // meant for.
 type inboxPayment struct {
-	paymentRow
+	apitypes.Payment
 	Page string // page on which it is refunded, or its own page
 	Fits bool   // the refund's amount equals the payment's
 }
@@ -100,20 +101,9 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 		return err
 	}
 	body.Tabs = inboxTabs(v, counts, body.Kind)
-	var list apitypes.InboxList
-	if err := d.service.get(r.Context(), "/api/inbox", query, &list); err != nil {
-		return err
-	}
-	for _, item := range list.Items {
-		row, err := d.inboxItem(r, v, item)
-		if err != nil {
-			return err
-		}
-		body.Items = append(body.Items, row)
-	}
-	if list.NextCursor != "" {
-		body.Next = filteredPage(v, pathInbox, filter, "cursor", list.NextCursor)
-	}
+	list := get[apitypes.InboxList](d, r, "/api/inbox", query)
+	body.Items = db.Each(list.Items, func(item apitypes.InboxItem) inboxItem { return d.inboxItem(r, v, item) })
+	body.Next = pageAt(v, pathInbox, filter, list.NextCursor)
 	return d.render(w, r, code, "inbox.html", "nav.inbox", body)
 }
 
@@ -134,57 +124,52 @@ func inboxTabs(v *visit, counts []apitypes.InboxCount, chosen string) []inboxTab
 	return tabs
 }
 
-func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem) (inboxItem, error) {
+func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem) inboxItem {
 	row := inboxItem{InboxItem: item}
 	switch {
 	case item.Payment != nil:
 		p := *item.Payment
-		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), v.Network(p.ChainKey)
+		row.ObjectID, row.Page, row.ChainKey = p.ID, id("/dashboard/payments", p.ID), p.ChainKey
 		row.Money = v.money(p.Amount, p.Currency)
 		if item.Kind != apitypes.InboxQuarantined {
 			row.Attribute = &attributionPart{Page: v, Candidates: v.candidates(p), PaymentID: p.ID}
 		}
 	case item.Invoice != nil:
-		return row, d.exceptionItem(r, v, &row)
+		d.exceptionItem(r, v, &row)
 	case item.Refund != nil:
 		refund := *item.Refund
-		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), v.Network(refund.ChainKey)
+		row.ObjectID, row.Page, row.ChainKey = refund.ID, id("/dashboard/refunds", refund.ID), refund.ChainKey
 		row.Money, row.Refund = v.money(refund.Amount, refund.Currency), &refund
 		if item.Kind == apitypes.InboxWithoutPayment {
-			return row, d.withoutPaymentItem(r, v, &row)
+			d.withoutPaymentItem(r, v, &row)
 		}
 	}
-	return row, nil
+	return row
 }
 
 // withoutPaymentItem fills in the item of a refund without a payment. It adds the newest payments that
 // the account that got the refund has made to the merchant.
-func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
+func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) {
 	refund := *row.Refund
 	row.Money = v.money(refund.AmountTransferred, refund.Currency)
 	query := url.Values{"chainKey": {refund.ChainKey}, "from": {refund.To}, "include": {"pending,unattributed"}, "limit": {"6"}}
 	if refund.MerchantID != "" {
 		query.Set("merchantId", refund.MerchantID)
 	}
-	var payments apitypes.PaymentList
-	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
-		return err
-	}
-	for _, p := range payments.Payments {
+	for _, p := range get[apitypes.PaymentList](d, r, "/api/payments", query).Payments {
 		if p.ID != refund.PaymentID && p.Status != apitypes.PaymentOrphaned && p.Currency == refund.Currency {
-			row.Others = append(row.Others, inboxPayment{v.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
+			row.Others = append(row.Others, inboxPayment{withStatus(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
 		}
 	}
-	return nil
 }
 
 // exceptionItem fills in the item of an invoice, with its newest payments.
-func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) error {
+func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) {
 	inv := *row.Invoice
 	if row.Kind == apitypes.InboxUnderpaid { // the late payment was sent back
 		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
 	}
-	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), v.Network(inv.ChainKey)
+	row.ObjectID, row.Page, row.ChainKey = inv.ID, id("/dashboard/invoices", inv.ID), inv.ChainKey
 	row.Money, row.Paid = v.money(inv.Amount, inv.Currency), v.money(inv.AmountPaid, inv.Currency)
 	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))
 	row.Difference = v.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency)
@@ -192,16 +177,11 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 	if excess != "" && inv.Status == apitypes.StatusPaid {
 		suggested = minus(excess, inv.AmountRefunded)
 	}
-	var payments apitypes.PaymentList
-	if err := d.service.get(r.Context(), id("/api/invoices", inv.ID)+"/payments", url.Values{"limit": {"5"}}, &payments); err != nil {
-		return err
-	}
-	for _, p := range payments.Payments {
+	for _, p := range get[apitypes.PaymentList](d, r, id("/api/invoices", inv.ID)+"/payments", url.Values{"limit": {"5"}}).Payments {
 		if isRefundable(p) {
-			row.Payments = append(row.Payments, inboxPayment{paymentRow: v.paymentRow(p), Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
+			row.Payments = append(row.Payments, inboxPayment{Payment: p, Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
 		}
 	}
-	return nil
 }
 
 // minus returns the difference of two amounts of minor units, or "" unless the first is larger.
@@ -251,19 +231,11 @@ func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	query := v.query()
 	filter := filtered(r, query, []string{"objectId"})
-	var list apitypes.DecisionList
-	if err := d.service.get(r.Context(), "/api/inbox/decisions", query, &list); err != nil {
-		return err
-	}
-	body := decisionList{Next: nextPage(v, filter, list.NextCursor)}
-	for _, decision := range list.Decisions {
-		page := objectPage(decision.ObjectID)
-		if page == "" {
-			page = id("/dashboard/invoices", decision.ObjectID)
-		}
-		body.Rows = append(body.Rows, decisionRow{decision, v.Link(page)})
-	}
-	return d.render(w, r, http.StatusOK, "decisions.html", "decisions.title", body)
+	list := get[apitypes.DecisionList](d, r, "/api/inbox/decisions", query)
+	rows := db.Each(list.Decisions, func(of apitypes.Decision) decisionRow {
+		return decisionRow{of, v.Link(cmp.Or(objectPage(of.ObjectID), id("/dashboard/invoices", of.ObjectID)))}
+	})
+	return d.render(w, r, http.StatusOK, "decisions.html", "decisions.title", decisionList{rows, nextPage(v, filter, list.NextCursor)})
 }
 
 // undoDecision undoes a decision.

@@ -5,14 +5,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -22,17 +25,15 @@ const maxPaymentsShown = 50
 // invoiceView is the page of an invoice.
 type invoiceView struct {
 	apitypes.Invoice
-	Network string
-	Money   moneyIn
 	// AllUnattributed is the address of a list with more payments than were looked at for Unattributed, or empty.
 	AllUnattributed string
 	Checkout        string // address of the payer's page; empty of a draft
 	Code            *webpage.QRCode
-	Payments        []paymentOfInvoice
+	Payments        []apitypes.Payment
 	Refunds         []apitypes.RefundRecord
 	Mails           []apitypes.Mail
 	Mail            *mailForm // nil if the invoice cannot be sent
-	Timeline        []moment
+	Timeline        []apitypes.TimelineEntry
 	MoreMoments     string // address of the page with the rest of the timeline, or empty
 	Truncated       bool   // the timeline is incomplete
 	MorePayments    bool
@@ -40,31 +41,10 @@ type invoiceView struct {
 	Error string // why an action was refused, or empty
 }
 
-// paymentOfInvoice is a payment of an invoice.
-type paymentOfInvoice struct {
-	apitypes.Payment
-	Explorer string // page of the transaction in the block explorer, or empty
-}
-
-// moneyIn formats amounts of minor units of a token. It is for templates.
-type moneyIn func(minor any) template.HTML
-
-// Of returns an element with an amount.
-func (m moneyIn) Of(minor any) template.HTML { return m(minor) }
-
-// moneyIn returns a function that formats amounts of a token.
-func (v *visit) moneyIn(currency string) moneyIn {
-	return func(minor any) template.HTML { return v.money(template.HTMLEscaper(minor), currency) }
-}
-
 // showInvoice shows the invoice of a request, with the reason why an action was refused, if any.
 func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status int, refused string) error {
-	v := visitOf(r)
-	inv, err := d.findInvoice(r)
-	if err != nil {
-		return err
-	}
-	view := invoiceView{Invoice: inv, Network: v.Network(inv.ChainKey), Money: v.moneyIn(inv.Currency), Error: refused}
+	v, inv := visitOf(r), d.findInvoice(r)
+	view := invoiceView{Invoice: inv, Error: refused}
 	if inv.Status != apitypes.StatusDraft {
 		view.Checkout = d.publicURL(r) + "/checkout/" + inv.ID
 	}
@@ -76,46 +56,26 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 		view.Code = &code
 	}
 	if v.Can(access.PaymentsRead) {
-		if err := d.addTransfers(r, &view); err != nil {
-			return err
-		}
-		if err := d.addActs(r, &view); err != nil {
-			return err
-		}
+		d.addTransfers(r, &view)
+		d.addActs(r, &view)
 	}
-	if err := d.addMails(r, &view); err != nil {
-		return err
-	}
-	if err := d.addTimeline(r, &view); err != nil {
-		return err
-	}
+	d.addMails(r, &view)
+	d.addTimeline(r, &view)
 	return d.render(w, r, status, "invoice.html", "payments.invoice", view)
 }
 
 // findInvoice returns the invoice that the path of a request names.
-func (d *Dashboard) findInvoice(r *http.Request) (apitypes.Invoice, error) {
-	var answer apitypes.InvoiceResponse
-	err := d.service.get(r.Context(), id("/api/invoices", r.PathValue("id")), nil, &answer)
-	return answer.Invoice, err
+func (d *Dashboard) findInvoice(r *http.Request) apitypes.Invoice {
+	return get[apitypes.InvoiceResponse](d, r, id("/api/invoices", r.PathValue("id")), nil).Invoice
 }
 
 // addTransfers adds the payments and the refunds of an invoice to its page.
-func (d *Dashboard) addTransfers(r *http.Request, view *invoiceView) error {
-	var payments apitypes.PaymentList
+func (d *Dashboard) addTransfers(r *http.Request, view *invoiceView) {
 	query := url.Values{"limit": {strconv.Itoa(maxPaymentsShown)}}
-	if err := d.service.get(r.Context(), id("/api/invoices", view.ID)+"/payments", query, &payments); err != nil {
-		return err
-	}
-	for _, p := range payments.Payments {
-		view.Payments = append(view.Payments, paymentOfInvoice{p, d.explorer(p.ChainKey, p.TxHash)})
-	}
-	var refunds apitypes.RefundList
+	payments := get[apitypes.PaymentList](d, r, id("/api/invoices", view.ID)+"/payments", query)
 	query.Set("invoiceId", view.ID)
-	if err := d.service.get(r.Context(), "/api/refunds", query, &refunds); err != nil {
-		return err
-	}
-	view.Refunds, view.MorePayments = refunds.Refunds, payments.NextCursor != "" || refunds.NextCursor != ""
-	return nil
+	refunds := get[apitypes.RefundList](d, r, "/api/refunds", query)
+	view.Payments, view.Refunds, view.MorePayments = payments.Payments, refunds.Refunds, payments.NextCursor != "" || refunds.NextCursor != ""
 }
 
 // publicURL returns the base of the addresses of payers' pages: the configured one, or the address at
@@ -183,10 +143,122 @@ func (d *Dashboard) outcome(w http.ResponseWriter, r *http.Request, err error, s
 	return d.redirect(w, r, err, path)
 }
 
-// redirect leads to a page of the dashboard after a form was sent, if err is nil. It returns err.
+// redirect leads to a page of the dashboard after a form was sent, if err is nil and all answers of get came. Else it
+// returns the error.
 func (d *Dashboard) redirect(w http.ResponseWriter, r *http.Request, err error, path string, pairs ...string) error {
-	if err == nil {
-		seeOther(w, r, visitOf(r).Link(path, pairs...))
+	v := visitOf(r)
+	if err = cmp.Or(v.err, err); err != nil {
+		return err
 	}
-	return err
+	return lead(w, r, v.Link(path, pairs...))
+}
+
+// maxMoments is how many entries of a timeline a page shows.
+const maxMoments = 200
+
+// addTimeline adds the timeline of an invoice to its page, from the cursor in the parameter
+// timeline on.
+func (d *Dashboard) addTimeline(r *http.Request, view *invoiceView) {
+	query := url.Values{"limit": {strconv.Itoa(maxMoments)}}
+	if cursor := r.URL.Query().Get("timeline"); cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	list := get[apitypes.Timeline](d, r, id("/api/invoices", view.ID)+"/timeline", query)
+	view.Timeline, view.Truncated = list.Entries, list.Truncated
+	if list.NextCursor != "" {
+		view.MoreMoments = visitOf(r).Link("/dashboard/invoices/"+view.ID, "timeline", list.NextCursor)
+	}
+}
+
+// invoiceList lists invoices, newest first. The filter q leads to the search.
+var invoiceList = lister[apitypes.InvoiceList, apitypes.Invoice]{
+	page: "/dashboard/invoices", api: "/api/invoices", template: "invoices.html", title: "nav.invoices", csv: true,
+	jump: func(v *visit, text string) string { return v.Link("/dashboard/search", "q", text) },
+	filters: []filter{
+		{name: "q", apply: func(*visit, url.Values, string) {}},
+		{name: "status", text: "invoices.status", kind: "select", options: optionsOf("invoice.status", invoice.Statuses)},
+		{name: "exception", text: "payment.exception", kind: "select", options: optionsOf("invoice.exception", invoice.Exceptions)},
+		{name: "reference", text: "invoices.reference", kind: "text"},
+		{name: "amount", text: "invoices.amount", kind: "text", apply: applyAmount},
+		{name: "to", text: "invoice.address", kind: "text"},
+		{name: "customer", text: "invoice.customer", kind: "text", rare: true},
+		{name: "metadata[paymentLink]", text: "link.title", kind: "text", rare: true},
+		dayFilter("after", "invoices.after", "createdAfter", false),
+		dayFilter("before", "payments.before", "createdBefore", true),
+	},
+	rows: func(list apitypes.InvoiceList) ([]apitypes.Invoice, string) {
+		return list.Invoices, list.NextCursor
+	},
+}
+
+// mailForm is the form that sends an invoice to the customer.
+type mailForm struct {
+	Address, Language string
+	Languages         []*locale.Text
+	Before, After     string // hours of the reminders
+	Scheduled         bool   // a reminder is not due yet
+}
+
+// addMails adds the mails of an invoice to its page and, if it can be sent, the form.
+func (d *Dashboard) addMails(r *http.Request, view *invoiceView) {
+	v := visitOf(r)
+	view.Mails = get[apitypes.MailList](d, r, id("/api/invoices", view.ID)+"/mails", nil).Mails
+	if !d.cfg.MailsInvoices || view.Status != apitypes.StatusOpen || !v.Can(access.InvoicesWrite) {
+		return
+	}
+	answer, _ := find[apitypes.MerchantResponse](d, r, id("/api/merchants", view.MerchantID)) // it may have no profile
+	form := mailForm{Languages: locale.Languages(), Language: v.text.Lang()}
+	form.Before, form.After = hoursTexts(answer.Merchant.ReminderHours)
+	if view.Customer != nil {
+		form.Address = view.Customer.Email
+	}
+	for _, m := range view.Mails {
+		form.Language = m.Language
+		form.Scheduled = form.Scheduled || m.Kind == apitypes.MailReminder && m.State == apitypes.MailWaiting
+	}
+	if r.PostForm.Has("email") { // it was refused
+		form.Address, form.Language = r.PostForm.Get("email"), r.PostForm.Get("language")
+		form.Before, form.After = r.PostForm.Get("before"), r.PostForm.Get("after")
+	}
+	view.Mail = &form
+}
+
+// sendInvoice sends an invoice to the customer.
+func (d *Dashboard) sendInvoice(w http.ResponseWriter, r *http.Request) error {
+	hours, ok := typedHours(r)
+	if !ok {
+		return d.showInvoice(w, r, http.StatusBadRequest, visitOf(r).text.T("mail.hours.wrong", nil))
+	}
+	body := apitypes.SendInvoiceRequest{Email: strings.TrimSpace(r.PostForm.Get("email")), Language: r.PostForm.Get("language"), ReminderHours: hours}
+	return d.actOnInvoice(w, r, http.MethodPost, "/mails", body)
+}
+
+// hoursTexts returns the hours before and after the end of the time to pay as a form has them.
+func hoursTexts(hours []int) (before, after string) {
+	var early, late []string
+	for _, h := range hours {
+		if h < 0 {
+			early = append(early, strconv.Itoa(-h))
+		} else {
+			late = append(late, strconv.Itoa(h))
+		}
+	}
+	return strings.Join(early, ", "), strings.Join(late, ", ")
+}
+
+// typedHours returns the reminders of a form, and false if they are not valid.
+func typedHours(r *http.Request) (hours []int, ok bool) {
+	hours = make([]int, 0)
+	for name, sign := range map[string]int{"before": -1, "after": 1} {
+		for text := range strings.FieldsFuncSeq(r.PostForm.Get(name), func(c rune) bool { return strings.ContainsRune(" ,;、،", c) }) {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return nil, false
+			}
+			hours = append(hours, sign*n)
+		}
+	}
+	slices.Sort(hours)
+	hours = slices.Compact(hours)
+	return hours, invoice.CheckReminderHours(hours) == nil
 }

@@ -15,11 +15,7 @@ import (
 func (d *Dashboard) newInvoice(w http.ResponseWriter, r *http.Request) error {
 	f := d.newInvoiceForm(visitOf(r))
 	if from := r.URL.Query().Get("from"); from != "" {
-		var answer apitypes.InvoiceResponse
-		if err := d.service.get(r.Context(), id("/api/invoices", from), nil, &answer); err != nil {
-			return err
-		}
-		f = d.formOf(visitOf(r), answer.Invoice)
+		f = d.formOf(visitOf(r), get[apitypes.InvoiceResponse](d, r, id("/api/invoices", from), nil).Invoice)
 	}
 	return d.renderInvoiceForm(w, r, http.StatusOK, f)
 }
@@ -32,37 +28,28 @@ func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, st
 	return d.render(w, r, status, "invoiceform.html", title, f)
 }
 
-// createInvoice creates an invoice or a draft, only once if the form is sent several times.
-func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error {
-	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
-		body["draft"] = f.Has("draft")
-		var made apitypes.CreateInvoiceResponse
-		err := d.service.create(r.Context(), "/api/invoices", f.Get("once"), f.creation(visitOf(r), body), &made)
-		return made.ID, err
-	})
-}
-
-// changeInvoice changes a draft.
-func (d *Dashboard) changeInvoice(w http.ResponseWriter, r *http.Request) error {
-	return d.saveInvoice(w, r, func(f *invoiceForm, body map[string]any) (string, error) {
-		if f.Get("expiresAt") == f.Get("expiresBefore") { // it has no seconds, and an hour comes twice a year
-			delete(body, "expiresAt")
-		}
-		return f.Draft, d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil)
-	})
-}
-
-// saveInvoice sends a form's values to the interface, and leads to the invoice's page. send returns the invoice's id.
-func (d *Dashboard) saveInvoice(w http.ResponseWriter, r *http.Request, send func(f *invoiceForm, body map[string]any) (string, error)) error {
-	f := d.postedInvoiceForm(r)
+// saveInvoice creates an invoice or a draft, only once if the form is sent several times, or changes a draft. It leads to
+// the invoice's page.
+func (d *Dashboard) saveInvoice(w http.ResponseWriter, r *http.Request) error {
+	v, f := visitOf(r), d.postedInvoiceForm(r)
 	if f.Has("more") {
 		f.addRows()
 		return d.renderInvoiceForm(w, r, http.StatusOK, f)
 	}
-	if body, rows, ok := f.request(visitOf(r)); ok {
-		saved, err := send(f, body)
+	if body, rows, ok := f.request(v); ok {
+		var err error
+		saved := apitypes.CreateInvoiceResponse{ID: f.Draft}
+		if f.Draft == "" {
+			body["draft"] = f.Has("draft")
+			err = d.service.create(r.Context(), "/api/invoices", f.Get("once"), f.creation(v, body), &saved)
+		} else {
+			if f.Get("expiresAt") == f.Get("expiresBefore") { // it has no seconds, and an hour comes twice a year
+				delete(body, "expiresAt")
+			}
+			err = d.service.send(r.Context(), http.MethodPatch, id("/api/invoices", f.Draft), body, nil)
+		}
 		if err == nil {
-			return d.redirect(w, r, nil, id("/dashboard/invoices", saved))
+			return d.redirect(w, r, nil, id("/dashboard/invoices", saved.ID))
 		}
 		if err := f.refuse(err, rows); err != nil {
 			return err
@@ -85,17 +72,14 @@ func (f *invoiceForm) setMetadata(metadata apitypes.Metadata) {
 
 // editInvoice shows the form of a draft.
 func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
-	inv, err := d.findInvoice(r)
-	if err != nil {
-		return err
-	}
-	f := d.formOf(visitOf(r), inv)
+	v, inv := visitOf(r), d.findInvoice(r)
+	f := d.formOf(v, inv)
 	f.Draft = inv.ID
 	f.Set("reference", inv.Reference)
 	f.setMetadata(inv.Metadata)
-	f.Set("expiresAt", clock.Format(clock.Unix(inv.ExpiresAt), visitOf(r).Zone(), formTime))
+	f.Set("expiresAt", clock.Format(clock.Unix(inv.ExpiresAt), v.Zone(), formTime))
 	f.Set("expiresBefore", f.Get("expiresAt"))
-	if inv.Status != apitypes.StatusDraft {
+	if v.err == nil && inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}
 	return d.renderInvoiceForm(w, r, http.StatusOK, f)

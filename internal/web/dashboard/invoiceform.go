@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -141,23 +142,18 @@ func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
 // formOf returns a form with the terms of an invoice.
 func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 	f := d.newInvoiceForm(v)
-	f.Set("token", inv.ChainKey+"/"+inv.Currency)
-	f.Tokens = v.tokens(f.Get("token"))
-	f.Set("amount", v.major(inv.Amount))
-	f.Set("merchantAddress", inv.MerchantAddress)
-	f.Set("description", inv.Description)
-	f.Set("returnUrl", inv.ReturnURL)
-	f.Set("cancelUrl", inv.CancelURL)
-	f.Set("collection", string(inv.Collection))
-	f.Set("merchantId", inv.MerchantID)
+	f.Tokens = v.tokens(inv.ChainKey + "/" + inv.Currency)
+	for name, value := range map[string]string{
+		"token": inv.ChainKey + "/" + inv.Currency, "amount": v.major(inv.Amount), "merchantAddress": inv.MerchantAddress, "description": inv.Description,
+		"returnUrl": inv.ReturnURL, "cancelUrl": inv.CancelURL, "collection": string(inv.Collection), "merchantId": inv.MerchantID,
+	} {
+		f.Set(name, value)
+	}
 	if inv.Customer != nil {
 		f.Set("customer.id", inv.Customer.ID)
 		f.Set("customer.email", inv.Customer.Email)
 	}
-	f.Rows = f.Rows[:0]
-	for _, item := range inv.LineItems {
-		f.Rows = append(f.Rows, itemRow{Label: item.Label, Amount: v.major(item.Amount)})
-	}
+	f.Rows = db.Each(inv.LineItems, func(item apitypes.LineItem) itemRow { return itemRow{Label: item.Label, Amount: v.major(item.Amount)} })
 	f.addRows()
 	return f
 }
@@ -165,23 +161,25 @@ func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
 // postedInvoiceForm returns the form that a request sends.
 func (d *Dashboard) postedInvoiceForm(r *http.Request) *invoiceForm {
 	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: visitOf(r).tokens(r.PostForm.Get("token")), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
-	values := r.PostForm["metadataValue"]
-	for i, key := range r.PostForm["metadataKey"] {
-		row := metadataRow{Key: strings.TrimSpace(key)}
-		if i < len(values) {
-			row.Value = strings.ReplaceAll(values[i], "\r\n", "\n") // as browsers send line breaks
-		}
-		f.Pairs = append(f.Pairs, row)
+	for _, row := range postedRows(r, "metadataKey", "metadataValue") {
+		value := strings.ReplaceAll(row[1], "\r\n", "\n") // as browsers send line breaks
+		f.Pairs = append(f.Pairs, metadataRow{Key: strings.TrimSpace(row[0]), Value: value})
 	}
-	amounts := r.PostForm["itemAmount"]
-	for i, label := range r.PostForm["itemLabel"] {
-		row := itemRow{Label: label}
-		if i < len(amounts) {
-			row.Amount = amounts[i]
-		}
-		f.Rows = append(f.Rows, row)
+	for _, row := range postedRows(r, "itemLabel", "itemAmount") {
+		f.Rows = append(f.Rows, itemRow{Label: row[0], Amount: row[1]})
 	}
 	return f
+}
+
+// postedRows returns the values of the rows of a form with two columns.
+func postedRows(r *http.Request, first, second string) [][2]string {
+	rows := make([][2]string, len(r.PostForm[first]))
+	for i, value := range r.PostForm[first] {
+		if rows[i][0] = value; i < len(r.PostForm[second]) {
+			rows[i][1] = r.PostForm[second][i]
+		}
+	}
+	return rows
 }
 
 // hasDeposits reports whether invoices can have deposit addresses.
@@ -212,11 +210,10 @@ func (f *invoiceForm) request(v *visit) (body map[string]any, rows []int, ok boo
 		"chainKey": chainKey, "currency": currency, "reference": f.member("reference"), "description": f.member("description"),
 		"returnUrl": f.member("returnUrl"), "cancelUrl": f.member("cancelUrl"), "metadata": f.metadata(v), "customer": map[string]any{"id": f.member("customer.id"), "email": f.member("customer.email")},
 	}
-	if address := f.member("merchantAddress"); address != nil {
-		body["merchantAddress"] = address
-	}
-	if collection := f.member("collection"); collection != nil {
-		body["collection"] = collection
+	for _, name := range []string{"merchantAddress", "collection"} {
+		if value := f.member(name); value != nil {
+			body[name] = value
+		}
 	}
 	expires, err := time.ParseInLocation(formTime, f.Get("expiresAt"), v.Zone())
 	if err != nil {

@@ -59,10 +59,7 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	query := v.query()
 	filter := filtered(r, query, nil)
-	var list apitypes.KeyList
-	if err := d.service.get(r.Context(), "/api/keys", limited(query), &list); err != nil {
-		return err
-	}
+	list := get[apitypes.KeyList](d, r, "/api/keys", limited(query))
 	body := keyList{Next: nextPage(v, filter, list.NextCursor), Missing: v.IsOperator() && (d.cfg.Mail == nil || !d.cfg.Sessions.HasPasskeys())}
 	open, err := d.cfg.Sessions.Invitations(r.Context(), v.principal, v.merchant)
 	if err != nil {
@@ -125,11 +122,7 @@ func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, 
 	if err != nil {
 		return err
 	}
-	requests, err := d.requestsOf(r, row.ID)
-	if err != nil {
-		return err
-	}
-	return d.render(w, r, status, "key.html", "key.title", keyView{row, refused, overlaps, requests})
+	return d.render(w, r, status, "key.html", "key.title", keyView{row, refused, overlaps, d.requestsOf(r, row.ID)})
 }
 
 // keyForm is the form of a new key.

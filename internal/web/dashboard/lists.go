@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -32,7 +33,7 @@ type lister[A, R any] struct {
 	template, title string
 	filters         []filter
 	// rows returns the rows of an answer, and the cursor of the next page, or "".
-	rows func(v *visit, answer A) (rows []R, cursor string)
+	rows func(answer A) (rows []R, cursor string)
 	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if
 	// there is no such page.
 	jump func(v *visit, text string) string
@@ -100,8 +101,7 @@ func (l lister[A, R]) show(d *Dashboard) handler {
 		query, frame := l.query(v, r)
 		if text := frame.Filter.Get("q"); l.jump != nil && text != "" {
 			if to := l.jump(v, text); to != "" {
-				seeOther(w, r, to)
-				return nil
+				return lead(w, r, to)
 			}
 		}
 		body := listPage[R]{listFrame: frame}
@@ -125,13 +125,11 @@ func (l lister[A, R]) read(d *Dashboard, r *http.Request, query url.Values, body
 		if err := d.service.get(r.Context(), l.api, query, &answer); err != nil {
 			return err
 		}
-		rows, cursor := l.rows(visitOf(r), answer)
+		rows, cursor := l.rows(answer)
 		body.Rows = append(body.Rows, rows...)
 		switch {
-		case cursor == "":
-			return nil
-		case !body.Printed:
-			body.Next = filteredPage(visitOf(r), l.page, body.Filter, "cursor", cursor)
+		case cursor == "", !body.Printed:
+			body.Next = pageAt(visitOf(r), l.page, body.Filter, cursor)
 			return nil
 		case len(body.Rows) >= maxPrinted:
 			body.Rows, body.Cut = body.Rows[:maxPrinted], true
@@ -210,39 +208,22 @@ func (l lister[A, R]) query(v *visit, r *http.Request) (url.Values, listFrame) {
 
 // Chosen returns the filters that are set, as they are printed. It is for templates.
 func (f listFrame) Chosen() []field {
-	var all []field
-	for _, shown := range f.Fields {
-		if shown.Value != "" {
-			all = append(all, shown)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(shown field) bool { return shown.Value == "" })
 }
 
 // Option returns the chosen option of a select, or an option with the value as text. It is for
 // templates.
 func (f field) Option() option {
-	for _, o := range f.Options {
-		if o.Value == f.Value {
-			return o
-		}
+	if i := slices.IndexFunc(f.Options, func(o option) bool { return o.Value == f.Value }); i >= 0 {
+		return f.Options[i]
 	}
 	return option{Text: f.Value}
-}
-
-// rowsOf returns what a function makes of each element.
-func rowsOf[A, R any](all []A, row func(A) R) []R {
-	rows := make([]R, len(all))
-	for i, of := range all {
-		rows[i] = row(of)
-	}
-	return rows
 }
 
 // optionsOf returns options with the texts of a kind.
 func optionsOf[T ~string](kind string, values []T) func(*visit) []option {
 	return func(*visit) []option {
-		return rowsOf(values, func(value T) option { return option{Value: string(value), Kind: kind} })
+		return db.Each(values, func(value T) option { return option{Value: string(value), Kind: kind} })
 	}
 }
 
@@ -305,13 +286,10 @@ func (v *visit) minorUnits(text string) string {
 // objectPage returns the page of the payment or refund with an id, or "" for any other text.
 func objectPage(text string) string {
 	const length = 26 // of an id without its prefix
-	_, rest, _ := strings.Cut(text, "_")
-	switch {
-	case len(rest) != length:
-	case strings.HasPrefix(text, invoice.PrefixPayment):
-		return id("/dashboard/payments", text)
-	case strings.HasPrefix(text, invoice.PrefixRefund):
-		return id("/dashboard/refunds", text)
+	for prefix, page := range map[string]string{invoice.PrefixPayment: "/dashboard/payments", invoice.PrefixRefund: "/dashboard/refunds"} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok && len(rest) == length {
+			return id(page, text)
+		}
 	}
 	return ""
 }
@@ -351,10 +329,15 @@ func filtered(r *http.Request, query url.Values, names []string) url.Values {
 
 // nextPage returns the address of the page of a list after a cursor, or "".
 func nextPage(v *visit, filter url.Values, cursor string) string {
+	return pageAt(v, v.here, filter, cursor)
+}
+
+// pageAt returns the address of a page of the list with a path after a cursor, or "" without one.
+func pageAt(v *visit, path string, filter url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	return filteredPage(v, v.here, filter, "cursor", cursor)
+	return filteredPage(v, path, filter, "cursor", cursor)
 }
 
 // filteredPage returns the address of a page with filters and other pairs.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -85,26 +87,17 @@ func (c operatedChain) CoinsOfGwei(gwei string) template.HTML {
 const weiDecimals, gweiDecimals = 18, 9
 
 // readService returns the state of the service and of its chains.
-func (d *Dashboard) readService(r *http.Request) (apitypes.ServiceStatus, []operatedChain, error) {
-	var status apitypes.ServiceStatus
-	if err := d.service.get(r.Context(), "/api/operator/status", nil, &status); err != nil {
-		return status, nil, err
-	}
-	v := visitOf(r)
-	return status, rowsOf(status.Chains, func(c apitypes.ChainStatus) operatedChain { return operatedChain{c, v.Network(c.ChainKey), v} }), nil
+func (d *Dashboard) readService(r *http.Request) (apitypes.ServiceStatus, []operatedChain) {
+	v, status := visitOf(r), get[apitypes.ServiceStatus](d, r, "/api/operator/status", nil)
+	return status, db.Each(status.Chains, func(c apitypes.ChainStatus) operatedChain { return operatedChain{c, v.Network(c.ChainKey), v} })
 }
 
 // operator shows the state of the service.
 func (d *Dashboard) operator(w http.ResponseWriter, r *http.Request) error {
-	status, chains, err := d.readService(r)
-	if err != nil {
-		return err
-	}
+	status, chains := d.readService(r)
 	view := operatorView{ServiceStatus: status, Chains: chains, visit: visitOf(r)}
 	if visitOf(r).Can(access.PaymentsRead) {
-		if err := d.service.get(r.Context(), "/api/inbox/counts", nil, &view.Inbox); err != nil {
-			return err
-		}
+		view.Inbox = get[apitypes.InboxCounts](d, r, "/api/inbox/counts", nil)
 	}
 	return d.render(w, r, http.StatusOK, "operator.html", "operator.title", view)
 }
@@ -119,10 +112,7 @@ type merchantOverviews struct {
 func (d *Dashboard) merchants(w http.ResponseWriter, r *http.Request) error {
 	query := make(url.Values)
 	filter := filtered(r, query, nil)
-	var list apitypes.MerchantOverviewList
-	if err := d.service.get(r.Context(), "/api/operator/merchants", query, &list); err != nil {
-		return err
-	}
+	list := get[apitypes.MerchantOverviewList](d, r, "/api/operator/merchants", query)
 	return d.render(w, r, http.StatusOK, "merchants.html", "merchants.title", merchantOverviews{list.Merchants, nextPage(visitOf(r), filter, list.NextCursor)})
 }
 
@@ -140,13 +130,10 @@ func (d *Dashboard) operatedChain(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (d *Dashboard) showChain(w http.ResponseWriter, r *http.Request, refused string) error {
-	_, chains, err := d.readService(r)
-	if err != nil {
-		return err
-	}
+	_, chains := d.readService(r)
 	i := slices.IndexFunc(chains, func(c operatedChain) bool { return c.ChainKey == r.PathValue("chainKey") })
 	if i < 0 {
-		return errNotFound
+		return cmp.Or(visitOf(r).err, error(errNotFound))
 	}
 	view := chainView{operatedChain: chains[i], Error: refused, May: visitOf(r).Can(access.KeysWrite)}
 	if refused != "" {
@@ -183,11 +170,9 @@ func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act stri
 		return d.showChain(w, r, wrong)
 	}
 	err := d.service.send(r.Context(), http.MethodPost, id("/api/operator/chains", chainKey)+"/"+act, request, nil)
-	refused, err := detail(err)
-	if refused != "" {
+	return d.outcome(w, r, err, func(w http.ResponseWriter, r *http.Request, _ int, refused string) error {
 		return d.showChain(w, r, refused)
-	}
-	return d.redirect(w, r, err, id("/dashboard/operator/chains", chainKey))
+	}, id("/dashboard/operator/chains", chainKey))
 }
 
 // auditFilters are the parameters of the audit log that the REST interface takes.
@@ -212,14 +197,9 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *http.Request, view audit
 	v := visitOf(r)
 	query := v.query()
 	view.Filter = filtered(r, query, auditFilters)
-	var list apitypes.AuditList
-	if err := d.service.get(r.Context(), "/api/audit", query, &list); err != nil {
-		return err
-	}
+	list := get[apitypes.AuditList](d, r, "/api/audit", query)
 	view.Entries = list.Entries
-	if list.NextCursor != "" {
-		view.Next = filteredPage(v, "/dashboard/operator/audit", view.Filter, "cursor", list.NextCursor)
-	}
+	view.Next = pageAt(v, "/dashboard/operator/audit", view.Filter, list.NextCursor)
 	return d.render(w, r, status(view.Error), "audit.html", "audit.title", view)
 }
 

@@ -96,9 +96,7 @@ func (d *Dashboard) passkeySignIn(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	d.setCookie(w, token)
-	seeOther(w, r, next(r))
-	return nil
+	return d.signedIn(w, r, token)
 }
 
 // newPasskey shows the form of a new passkey.
@@ -151,8 +149,7 @@ func (d *Dashboard) confirmByPasskey(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	seeOther(w, r, next(r))
-	return nil
+	return lead(w, r, next(r))
 }
 
 // removePasskey deletes a passkey of the person.

@@ -76,10 +76,10 @@ func (d *Dashboard) beginProvider(w http.ResponseWriter, r *http.Request) error 
 		to = access.ToConfirm
 	}
 	page, err := d.goTo(w, r, to)
-	if page != "" {
-		seeOther(w, r, page)
+	if page == "" {
+		return err
 	}
-	return err
+	return lead(w, r, page)
 }
 
 // beginAccount leads to the provider, to connect an account there. It is a form, so that no page of others begins
@@ -130,9 +130,7 @@ func (d *Dashboard) endProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return d.refuseProvider(w, r, to, err)
 	}
-	d.setCookie(w, token)
-	seeOther(w, r, next(r))
-	return nil
+	return d.signedIn(w, r, token)
 }
 
 // errNotFresh is the error of a sign-in that was to confirm something, and does not.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // requestFilters are the parameters of the list of requests that the REST interface takes.
@@ -62,31 +63,24 @@ func (d *Dashboard) requests(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	query := v.query()
 	filter := filtered(r, query, requestFilters)
-	table, next, err := d.readRequests(r, query)
-	if err != nil {
-		return err
-	}
+	table, next := d.readRequests(r, query)
 	return d.render(w, r, http.StatusOK, "requests.html", "nav.requests", requestList{filter, table, nextPage(v, filter, next)})
 }
 
 // readRequests returns a page of requests, and the cursor of the next.
-func (d *Dashboard) readRequests(r *http.Request, query url.Values) (requestTable, string, error) {
-	var list apitypes.RequestList
-	if err := d.service.get(r.Context(), "/api/requests", query, &list); err != nil {
-		return requestTable{}, "", err
-	}
-	rows := rowsOf(list.Requests, func(logged apitypes.LoggedRequest) requestRow { return requestRow{logged} })
-	return requestTable{visitOf(r), rows}, list.NextCursor, nil
+func (d *Dashboard) readRequests(r *http.Request, query url.Values) (table requestTable, next string) {
+	list := get[apitypes.RequestList](d, r, "/api/requests", query)
+	rows := db.Each(list.Requests, func(logged apitypes.LoggedRequest) requestRow { return requestRow{logged} })
+	return requestTable{visitOf(r), rows}, list.NextCursor
 }
 
 // maxKeyRequests is how many requests the page of a key shows.
 const maxKeyRequests = 10
 
 // requestsOf returns the last requests with a key, if the person may read them.
-func (d *Dashboard) requestsOf(r *http.Request, keyID string) (requestTable, error) {
-	if !visitOf(r).Can(access.EventsRead) {
-		return requestTable{}, nil
+func (d *Dashboard) requestsOf(r *http.Request, keyID string) (table requestTable) {
+	if visitOf(r).Can(access.EventsRead) {
+		table, _ = d.readRequests(r, url.Values{"keyId": {keyID}, "limit": {strconv.Itoa(maxKeyRequests)}})
 	}
-	table, _, err := d.readRequests(r, url.Values{"keyId": {keyID}, "limit": {strconv.Itoa(maxKeyRequests)}})
-	return table, err
+	return table
 }

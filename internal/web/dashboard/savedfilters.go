@@ -91,8 +91,7 @@ func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	seeOther(w, r, filteredPage(v, f.List, filter))
-	return nil
+	return lead(w, r, filteredPage(v, f.List, filter))
 }
 
 // removeFilter deletes a saved filter of the person, and leads to its list.

@@ -100,11 +100,7 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 	}
 	view.InvoiceID, view.Steps = played.InvoiceID, played.Steps
 	for _, e := range played.Events {
-		row, err := eventRowOf(e.EventRecord)
-		if err != nil {
-			return err
-		}
-		view.Events = append(view.Events, playedRow{row, e.Redelivered})
+		view.Events = append(view.Events, playedRow{eventRowOf(e.EventRecord), e.Redelivered})
 	}
 	status := http.StatusOK
 	if view.Error != "" {

@@ -24,8 +24,8 @@ const maxFound = 50
 // found is the result of a search.
 type found struct {
 	Text     string
-	Invoices []invoiceRow
-	Payments []paymentRow
+	Invoices []apitypes.Invoice
+	Payments []apitypes.Payment
 	Error    string // refusal of the text by the interface, or empty
 }
 
@@ -74,11 +74,11 @@ func (d *Dashboard) suggest(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, inv := range result.Invoices[:min(len(result.Invoices), maxSuggested)] {
 		all = append(all, suggestion{
-			v.Link(id("/dashboard/invoices", inv.ID)), plain(inv.Money), v.value("invoice.status", string(inv.Status)) + " · " + cmp.Or(inv.Reference, short(inv.ID)),
+			v.Link(id("/dashboard/invoices", inv.ID)), plain(v.money(inv.Amount, inv.Currency)), v.value("invoice.status", string(inv.Status)) + " · " + cmp.Or(inv.Reference, short(inv.ID)),
 		})
 	}
 	for _, p := range result.Payments[:min(len(result.Payments), maxSuggested)] {
-		all = append(all, suggestion{v.Link(id("/dashboard/payments", p.ID)), plain(p.Money), v.value("payment.status", string(p.Status)) + " · " + short(p.TxHash)})
+		all = append(all, suggestion{v.Link(id("/dashboard/payments", p.ID)), plain(v.money(p.Amount, p.Currency)), v.value("payment.status", string(p.Status)) + " · " + short(p.TxHash)})
 	}
 	return d.WriteJSON(w, r, http.StatusOK, all)
 }
@@ -119,8 +119,8 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 		if err := d.service.get(r.Context(), "/api/invoices", query, &invoices); err != nil {
 			return err
 		}
-		for _, inv := range v.invoiceRows(invoices.Invoices) {
-			if !slices.ContainsFunc(result.Invoices, func(row invoiceRow) bool { return row.ID == inv.ID }) {
+		for _, inv := range invoices.Invoices {
+			if !slices.ContainsFunc(result.Invoices, func(row apitypes.Invoice) bool { return row.ID == inv.ID }) {
 				result.Invoices = append(result.Invoices, inv)
 			}
 		}
@@ -155,10 +155,10 @@ func (d *Dashboard) findPayments(r *http.Request, v *visit, query url.Values, re
 		return err
 	}
 	for _, p := range payments.Payments {
-		listed := slices.ContainsFunc(result.Invoices, func(row invoiceRow) bool { return row.ID == p.InvoiceID }) ||
-			slices.ContainsFunc(result.Payments, func(row paymentRow) bool { return row.ID == p.ID })
+		listed := slices.ContainsFunc(result.Invoices, func(row apitypes.Invoice) bool { return row.ID == p.InvoiceID }) ||
+			slices.ContainsFunc(result.Payments, func(row apitypes.Payment) bool { return row.ID == p.ID })
 		if !listed {
-			result.Payments = append(result.Payments, v.paymentRow(p))
+			result.Payments = append(result.Payments, withStatus(p))
 		}
 	}
 	return nil

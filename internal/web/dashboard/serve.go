@@ -40,13 +40,13 @@ func newPages(d *Dashboard) *webpage.Pages {
 // on which they do.
 func (d *Dashboard) serve(h handler) http.Handler {
 	return d.Serve(func(w http.ResponseWriter, r *http.Request) error {
+		r = withVisit(r)
 		if err := parseForm(w, r); err != nil {
 			return err
 		}
 		err := d.cfg.Sessions.RequestApproval(r.Context(), h(w, r))
 		if page := visitOf(r).approvalPage(err); page != "" {
-			seeOther(w, r, page)
-			return nil
+			return lead(w, r, page)
 		}
 		return err
 	})
@@ -118,6 +118,9 @@ type page struct {
 // it writes the response. title is the id of a text.
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	v := visitOf(r)
+	if v.err != nil {
+		return v.err
+	}
 	if v.Can(access.PaymentsRead) {
 		if _, err := d.inboxCounts(r.Context(), v); err != nil { // a secret is shown only once
 			d.cfg.Logger.WarnContext(r.Context(), "count inbox", "err", err)
@@ -150,9 +153,10 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, status int, fi
 	return nil
 }
 
-// seeOther sends the browser to a page of the dashboard with GET.
-func seeOther(w http.ResponseWriter, r *http.Request, page string) {
+// lead sends the browser to a page of the dashboard with GET.
+func lead(w http.ResponseWriter, r *http.Request, page string) error {
 	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // a path of the dashboard, which Link or next made
+	return nil
 }
 
 // detail returns the interface's explanation of why it refused a form's request, to be shown next to

@@ -24,6 +24,35 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("answered %d %s: %s", p.Status, p.Code, p.Detail)
 }
 
+// get returns the interface's answer to a GET for the page of a request. After the first error it asks nothing more and
+// returns zero answers, and every other request to the interface fails: render and redirect return that error. So code
+// that fills in a page need not check each answer.
+func get[A any](d *Dashboard, r *http.Request, path string, query url.Values) (answer A) {
+	if v := visitOf(r); v.err == nil {
+		v.err = d.service.get(r.Context(), path, query, &answer)
+	}
+	return answer
+}
+
+// find is get for an object that may not exist.
+func find[A any](d *Dashboard, r *http.Request, path string) (answer A, ok bool) {
+	v := visitOf(r)
+	if v.err != nil {
+		return answer, false
+	}
+	answer = get[A](d, r, path, nil)
+	if ok = v.err == nil; isNotFound(v.err) {
+		v.err = nil
+	}
+	return answer, ok
+}
+
+// isNotFound reports whether the interface has not found an object.
+func isNotFound(err error) bool {
+	var p *problem
+	return errors.As(err, &p) && p.Status == http.StatusNotFound
+}
+
 // get decodes the answer to a GET. Errors are *problem and internal errors. If a list does not
 // continue from the cursor, it is read from the cursor in the answer.
 func (s service) get(ctx context.Context, path string, query url.Values, answer any) error {
@@ -56,6 +85,9 @@ func (s service) sendOnce(ctx context.Context, method, path, key string, body, a
 }
 
 func (s service) call(ctx context.Context, method, path string, query url.Values, key string, body []byte, answer any) error {
+	if err := visitIn(ctx).err; err != nil {
+		return err
+	}
 	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)) //nolint:gosec // a handler of this process answers it, so it is not sent
 	if err != nil {
 		return err

@@ -1,12 +1,17 @@
 package dashboard
 
 import (
+	"errors"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // settingsView is the page of a merchant.
@@ -38,10 +43,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	if v.merchant == "" {
 		return d.chooseMerchant(w, r, "invoice.merchant")
 	}
-	var answer apitypes.MerchantResponse
-	if err := d.service.get(r.Context(), id("/api/merchants", v.merchant), nil, &answer); err != nil {
-		return err
-	}
+	answer := get[apitypes.MerchantResponse](d, r, id("/api/merchants", v.merchant), nil)
 	m := answer.Merchant
 	view := settingsView{
 		Merchant: m, Storage: answer.Storage, Error: refused, Configured: m.Source == apitypes.MerchantConfig, Deposits: d.hasDeposits(),
@@ -147,4 +149,144 @@ func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err 
 		return d.showSettings(w, r, status(refused), refused, typed)
 	}
 	return d.redirect(w, r, err, "/dashboard/settings")
+}
+
+// addressRow is a row of a form of addresses.
+type addressRow struct {
+	ChainKey, Address string
+	Networks          []option
+	Error             string // of the address
+}
+
+// emptyRows is how many addresses can be added at a time.
+const emptyRows = 2
+
+// addressRows returns the rows of addresses, and emptyRows empty ones. A row has a menu of the service's
+// chains, and of its own if the service no longer has that.
+func (v *visit) addressRows(all []addressRow) []addressRow {
+	networks := v.networks()
+	rows := append(slices.Clone(all), make([]addressRow, emptyRows)...)
+	for i, row := range rows {
+		rows[i].Networks = networks
+		if !slices.ContainsFunc(networks, func(o option) bool { return o.Value == row.ChainKey }) && row.ChainKey != "" {
+			rows[i].Networks = append(slices.Clone(networks), option{Value: row.ChainKey, Text: v.Network(row.ChainKey)})
+		}
+	}
+	return rows
+}
+
+// allowedRows returns the rows of allowed addresses.
+func allowedRows(all []apitypes.AllowedAddress) (rows []addressRow) {
+	for _, a := range all {
+		rows = append(rows, addressRow{ChainKey: a.ChainKey, Address: a.Address})
+	}
+	return rows
+}
+
+// defaultRows returns the rows of default addresses, by chain.
+func defaultRows(all map[string]apitypes.Address) (rows []addressRow) {
+	for _, chainKey := range slices.Sorted(maps.Keys(all)) {
+		rows = append(rows, addressRow{ChainKey: chainKey, Address: all[chainKey]})
+	}
+	return rows
+}
+
+// typedRows returns the rows of a form without those that were cleared, and whether each address is
+// one, with the right checksum. With once, a chain has one address.
+func typedRows(r *http.Request, once bool) (rows []addressRow, valid bool) {
+	text, valid := visitOf(r).text, true
+	chains, addresses := r.PostForm["chainKey"], r.PostForm["address"]
+	for i := range min(len(chains), len(addresses)) {
+		row := addressRow{ChainKey: chains[i], Address: strings.TrimSpace(addresses[i])}
+		if row.Address == "" {
+			continue
+		}
+		_, malformed := invoice.ParseAddress(row.Address)
+		_, wrong := chain.ParseAddress(row.Address)
+		switch {
+		case malformed != nil:
+			row.Error = text.T("settings.address.form", nil)
+		case wrong != nil:
+			row.Error = text.T("settings.address.checksum", nil)
+		case once && slices.ContainsFunc(rows, func(other addressRow) bool { return other.ChainKey == row.ChainKey }):
+			row.Error = text.T("settings.address.twice", nil)
+		}
+		valid = valid && row.Error == ""
+		rows = append(rows, row)
+	}
+	return rows, valid
+}
+
+// Sizes of the form with a logo.
+const (
+	// LogoFormBytes is the size of a form with the largest logo. The rest of the form takes less than
+	// 16 KiB.
+	LogoFormBytes = access.MaxLogoBytes + 16<<10
+	// MaxLogoForm is the size up to which a form that is too large is read and dropped. A browser shows
+	// the answer only after it has sent the request.
+	MaxLogoForm = 16 << 20
+)
+
+// logo answers with the merchant's logo.
+func (d *Dashboard) logo(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	return d.service.pass(w, r, logoOf(v), nil, http.Header{"Accept": {"image/png"}})
+}
+
+// logoOf returns the path of the merchant's logo in the interface.
+func logoOf(v *visit) string { return id("/api/merchants", v.merchant) + "/logo" }
+
+// setLogo sets the merchant's logo to the file of a form.
+func (d *Dashboard) setLogo(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	image, err := readFile(w, r, "logo", access.MaxLogoBytes)
+	if errors.Is(err, errFileTooLarge) {
+		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": access.MaxLogoBytes >> 10}), nil)
+	}
+	if err != nil {
+		return err
+	}
+	return d.settingsChanged(w, r, d.service.call(r.Context(), http.MethodPut, logoOf(v), nil, "", image, nil), nil)
+}
+
+// removeLogo removes the merchant's logo.
+func (d *Dashboard) removeLogo(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodDelete, logoOf(v), nil, nil), nil)
+}
+
+// errFileTooLarge is the error of a form with a file that is too large.
+var errFileTooLarge = errors.New("the file is too large")
+
+// readFile returns the file of a form's field, of at most limit bytes, and reads the form to its
+// end. Errors are errForm and errFileTooLarge.
+func readFile(w http.ResponseWriter, r *http.Request, field string, limit int64) ([]byte, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxLogoForm)
+	form, err := r.MultipartReader()
+	if err != nil {
+		return nil, errForm
+	}
+	var file []byte
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && part.FormName() == field {
+			file, err = io.ReadAll(io.LimitReader(part, limit+1))
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, part)
+		}
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			return nil, errFileTooLarge
+		}
+		if err != nil {
+			return nil, errForm
+		}
+	}
+	if int64(len(file)) > limit {
+		return nil, errFileTooLarge
+	}
+	return file, nil
 }

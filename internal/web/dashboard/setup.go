@@ -55,8 +55,8 @@ type setupView struct {
 	Webhook   setupStep
 	Key       setupStep
 	Invoice   setupStep
-	Newest    []invoiceRow // of the merchant, at most one
-	Checkout  string       // its page for payers
+	Newest    []apitypes.Invoice // of the merchant, at most one
+	Checkout  string             // its page for payers
 }
 
 // merchantForm is the form of the first merchant.
@@ -79,10 +79,7 @@ func (d *Dashboard) setup(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Dashboard) showSetup(w http.ResponseWriter, r *http.Request, form merchantForm) error {
-	service, chains, err := d.readService(r)
-	if err != nil {
-		return err
-	}
+	service, chains := d.readService(r)
 	form.Address = visitOf(r).addressRows(form.Address)[:1]
 	view := setupView{Kind: service.Database, Database: setupStep{State: setupDone}, Form: form}
 	if service.DatabaseState != "ok" {
@@ -90,9 +87,7 @@ func (d *Dashboard) showSetup(w http.ResponseWriter, r *http.Request, form merch
 	}
 	d.addSetupAddress(r, &view)
 	d.addSetupChains(chains, &view)
-	if err := d.addSetupMerchant(r, &view); err != nil {
-		return err
-	}
+	d.addSetupMerchant(r, &view)
 	return d.render(w, r, status(form.Error), "setup.html", "setup.title", view)
 }
 
@@ -141,16 +136,13 @@ func (d *Dashboard) addSetupChains(chains []operatedChain, view *setupView) {
 }
 
 // addSetupMerchant adds the steps of the merchant: the page's, or the first one.
-func (d *Dashboard) addSetupMerchant(r *http.Request, view *setupView) error {
+func (d *Dashboard) addSetupMerchant(r *http.Request, view *setupView) {
 	view.Merchant.State, view.Webhook.State, view.Key.State, view.Invoice.State = setupTodo, setupWaiting, setupWaiting, setupWaiting
-	var list apitypes.MerchantOverviewList
-	if err := d.service.get(r.Context(), "/api/operator/merchants", limited(nil), &list); err != nil {
-		return err
-	}
+	list := get[apitypes.MerchantOverviewList](d, r, "/api/operator/merchants", limited(nil))
 	wanted := visitOf(r).merchant
 	i := max(0, slices.IndexFunc(list.Merchants, func(m apitypes.MerchantOverview) bool { return m.ID == wanted }))
 	if i >= len(list.Merchants) {
-		return nil
+		return
 	}
 	m := list.Merchants[i]
 	view.First, view.Merchant.State = m, setupDone
@@ -166,30 +158,25 @@ func (d *Dashboard) addSetupMerchant(r *http.Request, view *setupView) error {
 	if view.Key.State = setupTodo; m.ActiveKeys > 0 {
 		view.Key.State = setupDone
 	}
-	return d.addSetupInvoice(r, view)
+	d.addSetupInvoice(r, view)
 }
 
 // addSetupInvoice adds the step of the first invoice, which is done when one was paid.
-func (d *Dashboard) addSetupInvoice(r *http.Request, view *setupView) error {
+func (d *Dashboard) addSetupInvoice(r *http.Request, view *setupView) {
 	view.Invoice.State = setupTodo
 	if !visitOf(r).Can(access.InvoicesRead) {
-		return nil
+		return
 	}
 	for _, status := range []apitypes.InvoiceStatus{apitypes.StatusPaid, apitypes.StatusOpen} {
 		query := url.Values{"merchantId": {view.First.ID}, "status": {string(status)}, "limit": {"1"}}
-		var list apitypes.InvoiceList
-		if err := d.service.get(r.Context(), "/api/invoices", query, &list); err != nil {
-			return err
-		}
-		if len(list.Invoices) > 0 {
-			view.Newest, view.Checkout = visitOf(r).invoiceRows(list.Invoices), d.publicURL(r)+"/checkout/"+list.Invoices[0].ID
+		if list := get[apitypes.InvoiceList](d, r, "/api/invoices", query); len(list.Invoices) > 0 {
+			view.Newest, view.Checkout = list.Invoices, d.publicURL(r)+"/checkout/"+list.Invoices[0].ID
 			if view.Invoice.State = setupWaiting; status == apitypes.StatusPaid {
 				view.Invoice.State = setupDone
 			}
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // createMerchant creates a merchant with a name and, if one was typed, a default address.

@@ -97,9 +97,13 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return d.signedIn(w, r, token)
+}
+
+// signedIn begins the session of a token in the browser, and leads to the page that it was on its way to.
+func (d *Dashboard) signedIn(w http.ResponseWriter, r *http.Request, token string) error {
 	d.setCookie(w, token)
-	seeOther(w, r, next(r))
-	return nil
+	return lead(w, r, next(r))
 }
 
 // refuseSignIn shows the form again, with the text about why.
@@ -137,8 +141,7 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d.setCookie(w, "")
-	seeOther(w, r, "/dashboard/sign-in")
-	return nil
+	return lead(w, r, "/dashboard/sign-in")
 }
 
 // confirmPage asks for the key once more, before a dangerous change.
@@ -204,8 +207,7 @@ func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	seeOther(w, r, next(r))
-	return nil
+	return lead(w, r, next(r))
 }
 
 // confirmed returns a handler for dangerous changes: addresses, keys and secrets. A person who did not
@@ -226,8 +228,7 @@ func (d *Dashboard) setLanguage(w http.ResponseWriter, r *http.Request) error {
 	if err := d.cfg.Sessions.SetLanguage(r.Context(), visitOf(r).session, texts().Named(r.PostFormValue("language")).Lang()); err != nil {
 		return err
 	}
-	seeOther(w, r, next(r))
-	return nil
+	return lead(w, r, next(r))
 }
 
 // maxSessions bounds the sessions of each kind on the page.
@@ -256,7 +257,7 @@ func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows := rowsOf(list, func(s access.Session) sessionRow { return sessionRow{s, s.ID == v.session.ID} })
+	rows := db.Each(list, func(s access.Session) sessionRow { return sessionRow{s, s.ID == v.session.ID} })
 	view := sessionsView{Rows: rows, May: d.cfg.Sessions.HasPasskeys() && v.session.PersonID != ""}
 	if more {
 		view.Newest = maxSessions

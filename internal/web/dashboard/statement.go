@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"time"
@@ -17,28 +16,12 @@ const monthLayout = "2006-01"
 // statementPage is the account of a month.
 type statementPage struct {
 	apitypes.Statement
-	Accounts       []account
-	Fees           []fee
 	Export         string // address of the CSV
 	ExportFees     string // address of the CSV of the fees
 	Earlier, Later string // addresses of the previous and the next month; Later is empty for the current one
 	First, Last    string // days
 	Now            int64  // Unix seconds
 	Error          string // refusal by the interface, or empty
-}
-
-// account is the account of a chain and currency.
-type account struct {
-	apitypes.StatementLine
-	Network string
-	Money   moneyIn
-}
-
-// fee is what the service paid for transactions of a kind on a chain.
-type fee struct {
-	Network string
-	For     string // purpose of the transactions
-	Cost    template.HTML
 }
 
 // statement shows the account of a month, the present one by default.
@@ -70,14 +53,6 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 
 // fillStatement adds the shown values of the statement.
 func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
-	for _, l := range body.Lines {
-		money := func(minor any) template.HTML { return v.total(template.HTMLEscaper(minor), l.Currency) }
-		body.Accounts = append(body.Accounts, account{l, v.Network(l.ChainKey), money})
-	}
-	for _, f := range body.Statement.Fees {
-		sentFor := v.text.T("statement.fee."+string(f.Kind), map[string]any{"Count": f.Items})
-		body.Fees = append(body.Fees, fee{v.Network(f.ChainKey), sentFor, v.coins(f.CostGwei, gweiDecimals, f.ChainKey)})
-	}
 	first, err := time.Parse(monthLayout, body.Month)
 	if err != nil {
 		return fmt.Errorf("month of a statement: %w", err)

@@ -36,6 +36,7 @@ type visit struct {
 	plays    bool                // the person may play scenarios
 	chains   map[string]chain.Chain
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
+	err      error                 // the first one of get
 	// approvals is how many requests for approval are open.
 	approvals int
 }
@@ -68,11 +69,14 @@ func (v *visit) Link(path string, pairs ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// query returns the query of a request to the REST interface about the page's merchant.
-func (v *visit) query() url.Values {
+// query returns the query of a request to the REST interface about the page's merchant, with pairs of a name and a value.
+func (v *visit) query(pairs ...string) url.Values {
 	query := make(url.Values)
 	if v.merchant != "" {
 		query.Set("merchantId", v.merchant)
+	}
+	for pair := range slices.Chunk(pairs, 2) {
+		query.Set(pair[0], pair[1])
 	}
 	return query
 }
@@ -93,7 +97,7 @@ func (d *Dashboard) describe(ctx context.Context, v *visit) error {
 	}
 	var answer apitypes.MerchantResponse
 	err := d.service.get(ctx, id("/api/merchants", v.merchant), nil, &answer)
-	if refused := (*problem)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if isNotFound(err) {
 		return nil // a merchant without a profile
 	}
 	v.profile = answer.Merchant
@@ -111,14 +115,16 @@ func visitIn(ctx context.Context) *visit {
 	return &visit{text: texts().English()}
 }
 
-// visitOf returns the visit of a request.
-func visitOf(r *http.Request) *visit {
-	v, _ := r.Context().Value(visitKey{}).(*visit)
-	if v == nil {
-		v = &visit{text: texts().For(r), here: r.URL.Path}
+// withVisit returns a request with a visit: its own, or one without a session.
+func withVisit(r *http.Request) *http.Request {
+	if _, ok := r.Context().Value(visitKey{}).(*visit); ok {
+		return r
 	}
-	return v
+	return r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{text: texts().For(r), here: r.URL.Path}))
 }
+
+// visitOf returns the visit of a request.
+func visitOf(r *http.Request) *visit { return visitIn(withVisit(r).Context()) }
 
 // errSignedOut is the error of a request without a session.
 var errSignedOut = errors.New("dashboard: not signed in")
@@ -131,7 +137,7 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 		switch {
 		case errors.Is(err, access.ErrSignedOut) && r.Method == http.MethodGet:
 			webpage.SetHeaders(w, policy)
-			seeOther(w, r, "/dashboard/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
+			_ = lead(w, r, "/dashboard/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
 			return
 		case errors.Is(err, access.ErrSignedOut):
 			err = errSignedOut

@@ -1,13 +1,13 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -59,16 +59,8 @@ func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status i
 	if v.merchant == "" {
 		return d.chooseMerchant(w, r, "nav.webhook")
 	}
-	var answer apitypes.WebhookResponse
-	err := d.service.get(r.Context(), webhookPath(r), nil, &answer)
-	var p *problem
-	switch {
-	case errors.As(err, &p) && p.Status == http.StatusNotFound:
-	case err != nil:
-		return err
-	default:
-		view.Webhook, view.Set = answer.Webhook, true
-	}
+	answer, set := find[apitypes.WebhookResponse](d, r, webhookPath(r))
+	view.Webhook, view.Set = answer.Webhook, set
 	if view.Typed == "" {
 		view.Typed, view.Lines, view.Chosen = view.URL, headerLines(view.HeaderNames), view.OptionalEvents
 	}
@@ -122,7 +114,7 @@ func (d *Dashboard) setWebhook(w http.ResponseWriter, r *http.Request) error {
 
 // headerLines returns the text of a form with headers, one on each line, without their values.
 func headerLines(names []string) string {
-	return strings.Join(rowsOf(names, func(name string) string { return name + ":\n" }), "")
+	return strings.Join(db.Each(names, func(name string) string { return name + ":\n" }), "")
 }
 
 // headersOf reads headers from lines of a form. A header without a value keeps the stored one.
@@ -140,7 +132,7 @@ func headersOf(lines string) []apitypes.WebhookHeader {
 
 // optionalEvents returns the types of events that a form chooses.
 func optionalEvents(r *http.Request) []apitypes.EventType {
-	return rowsOf(r.PostForm["event"], func(typ string) apitypes.EventType { return apitypes.EventType(typ) })
+	return db.Each(r.PostForm["event"], func(typ string) apitypes.EventType { return apitypes.EventType(typ) })
 }
 
 // pingWebhook sends a ping, and shows its result.
