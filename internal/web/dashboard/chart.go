@@ -4,20 +4,18 @@ import (
 	"html/template"
 	"math/big"
 	"slices"
-	"strconv"
 
 	"github.com/quittance/quittance/apitypes"
 )
 
-// chart shows the settled amounts of a currency by day and chain as bars.
+// chart shows the settled amounts of a currency by day and chain as bars. Sums are in minor units.
 type chart struct {
 	Currency string
-	Total    template.HTML
-	Highest  template.HTML
+	Total    string
 	Bars     []bar
-	Labels   []string // of days, evenly spread
-	Chains   []chartChain
-	Days     []chartDay // the same as a table, newest first
+	Labels   []string               // of days, evenly spread
+	Chains   []chartChain           // of the legend
+	Days     []apitypes.SummaryLine // the same as a table of the sums of all chains, newest first
 }
 
 // bar is the part of a chain in the column of a day, in the units of the SVG.
@@ -28,17 +26,7 @@ type bar struct {
 }
 
 // chartChain is an entry of the legend.
-type chartChain struct {
-	Network string
-	Sum     template.HTML
-}
-
-// chartDay is a row of the table.
-type chartDay struct {
-	Day      string
-	Payments string
-	Sum      template.HTML
-}
+type chartChain struct{ ChainKey, Sum string }
 
 // Sizes of a chart, in the units of the SVG.
 const (
@@ -108,9 +96,9 @@ func (u *chartUnit) chart(days []string) chart {
 	}
 	slices.Sort(chains)
 	for _, key := range chains {
-		c.Chains = append(c.Chains, chartChain{u.Network(key), u.sum(byChain[key])})
+		c.Chains = append(c.Chains, chartChain{key, byChain[key].String()})
 	}
-	c.Total, c.Highest = u.sum(total), u.sum(highest)
+	c.Total = total.String()
 	c.Bars = u.bars(days, chains, highest)
 	for i := range chartLabels {
 		c.Labels = append(c.Labels, u.text.ShortDay(days[i*(len(days)-1)/(chartLabels-1)]))
@@ -140,20 +128,17 @@ func (u *chartUnit) bars(days, chains []string, highest *big.Int) []bar {
 }
 
 // table returns the days with payments or refunds, newest first.
-func (u *chartUnit) table(days []string) []chartDay {
-	var rows []chartDay
+func (u *chartUnit) table(days []string) (rows []apitypes.SummaryLine) {
 	for _, day := range slices.Backward(days) {
-		sum, payments := new(big.Int), int64(0)
-		found := false
+		row, sum := apitypes.SummaryLine{}, new(big.Int)
 		for _, l := range u.lines {
 			if l.Day == day {
 				sum.Add(sum, integer(l.Net))
-				payments += l.Payments
-				found = true
+				row.Day, row.Payments = day, row.Payments+l.Payments
 			}
 		}
-		if found {
-			rows = append(rows, chartDay{u.text.Day(day), u.text.Number(strconv.FormatInt(payments, 10)), u.sum(sum)})
+		if row.Net = sum.String(); row.Day != "" {
+			rows = append(rows, row)
 		}
 	}
 	return rows

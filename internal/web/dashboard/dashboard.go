@@ -165,7 +165,7 @@ func (d *Dashboard) transferRoutes() []webpage.Route {
 	return []webpage.Route{
 		d.route("GET /dashboard/payments", access.PaymentsRead, paymentList.show(d)),
 		d.route("GET /dashboard/payments.csv", access.PaymentsRead, paymentList.export(d), webpage.Long),
-		d.route("GET /dashboard/payments/{id}", access.PaymentsRead, d.payment),
+		d.route("GET /dashboard/payments/{id}", access.PaymentsRead, showing(d.showPayment)),
 		d.route("GET /dashboard/payments/{id}/attribute", access.AttributionWrite, d.confirmAttribution),
 		d.route("GET /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefundPage),
 		d.route("POST /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefund, webpage.CallsNodes),
@@ -204,7 +204,7 @@ func (d *Dashboard) developerRoutes() []webpage.Route {
 		d.route("POST /dashboard/settings/logo", access.KeysWrite, ofMerchant(d.setLogo), webpage.BodyUpTo(LogoFormBytes, MaxLogoForm)),
 		d.route("POST /dashboard/settings/logo/remove", access.KeysWrite, ofMerchant(d.removeLogo)),
 		dangerous("POST /dashboard/settings/addresses", access.KeysWrite, "/dashboard/settings", ofMerchant(d.setAddresses)),
-		d.route("GET /dashboard/webhook", access.EventsRead, d.webhook),
+		d.route("GET /dashboard/webhook", access.EventsRead, showing(d.showWebhook)),
 		dangerous("POST /dashboard/webhook", access.WebhooksWrite, "/dashboard/webhook", ofMerchant(d.setWebhook)),
 		d.route("POST /dashboard/webhook/ping", access.WebhooksWrite, ofMerchant(d.pingWebhook)),
 		dangerous("POST /dashboard/webhook/secret", access.WebhooksWrite, "/dashboard/webhook", ofMerchant(d.stageSecret)),

@@ -128,9 +128,12 @@ func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method,
 // showFunc shows a page, with the reason why an action was refused, if any.
 type showFunc func(w http.ResponseWriter, r *http.Request, status int, refused string) error
 
-// showing returns a handler that shows a page without a refusal.
-func showing(show showFunc) handler {
-	return func(w http.ResponseWriter, r *http.Request) error { return show(w, r, http.StatusOK, "") }
+// showing returns a handler that shows a page without a refusal or another result.
+func showing[T any](show func(w http.ResponseWriter, r *http.Request, status int, result T) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var nothing T
+		return show(w, r, http.StatusOK, nothing)
+	}
 }
 
 // outcome leads to a page if err is nil, and shows a refusal of the interface on the page of the form. It returns other

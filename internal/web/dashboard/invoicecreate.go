@@ -41,7 +41,7 @@ func (d *Dashboard) saveInvoice(w http.ResponseWriter, r *http.Request) error {
 		saved := apitypes.CreateInvoiceResponse{ID: f.Draft}
 		if f.Draft == "" {
 			body["draft"] = f.Has("draft")
-			err = d.service.create(r.Context(), "/api/invoices", f.Get("once"), f.creation(v, body), &saved)
+			err = d.service.sendOnce(r.Context(), http.MethodPost, "/api/invoices", f.Get("once"), f.creation(v, body), &saved)
 		} else {
 			if f.Get("expiresAt") == f.Get("expiresBefore") { // it has no seconds, and an hour comes twice a year
 				delete(body, "expiresAt")

@@ -164,7 +164,7 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request) error {
 		var saved apitypes.PaymentLinkResponse
 		if saved.Link.ID = f.ID; f.ID == "" {
 			body["slug"] = f.member("slug")
-			err = d.service.create(r.Context(), "/api/payment-links", f.Get("once"), f.creation(v, body), &saved)
+			err = d.service.sendOnce(r.Context(), http.MethodPost, "/api/payment-links", f.Get("once"), f.creation(v, body), &saved)
 		} else {
 			err = d.service.send(r.Context(), http.MethodPatch, id("/api/payment-links", f.ID), body, nil)
 		}

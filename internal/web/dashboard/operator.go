@@ -26,13 +26,13 @@ func (d *Dashboard) operatorRoutes() []webpage.Route {
 	}
 	return []webpage.Route{
 		route("GET /dashboard/operator", access.EventsRead, d.operator),
-		route("GET "+pathSetup, access.EventsRead, d.setup),
+		route("GET "+pathSetup, access.EventsRead, showing(d.showSetup)),
 		route("POST "+pathSetup, access.KeysWrite, d.confirmed(d.createMerchant, func(*http.Request) string { return pathSetup })),
 		route("GET /dashboard/operator/merchants", access.EventsRead, d.merchants),
-		route("GET /dashboard/operator/chains/{chainKey}", access.EventsRead, d.operatedChain),
+		route("GET /dashboard/operator/chains/{chainKey}", access.EventsRead, showing(d.showChain)),
 		dangerous("POST /dashboard/operator/chains/{chainKey}/rescan", d.rescanChain),
 		dangerous("POST /dashboard/operator/chains/{chainKey}/resume", d.resumeChain),
-		route("GET /dashboard/operator/audit", access.EventsRead, d.audit),
+		route("GET /dashboard/operator/audit", access.EventsRead, showing(d.showAudit)),
 		route("POST /dashboard/operator/audit/verify", access.EventsRead, d.verifyAudit, webpage.Long),
 	}
 }
@@ -124,12 +124,8 @@ type chainView struct {
 	May   bool   // the person may change it
 }
 
-// operatedChain shows a chain with its nodes and its writer.
-func (d *Dashboard) operatedChain(w http.ResponseWriter, r *http.Request) error {
-	return d.showChain(w, r, "")
-}
-
-func (d *Dashboard) showChain(w http.ResponseWriter, r *http.Request, refused string) error {
+// showChain shows a chain with its nodes and its writer.
+func (d *Dashboard) showChain(w http.ResponseWriter, r *http.Request, _ int, refused string) error {
 	_, chains := d.readService(r)
 	i := slices.IndexFunc(chains, func(c operatedChain) bool { return c.ChainKey == r.PathValue("chainKey") })
 	if i < 0 {
@@ -163,16 +159,14 @@ func (d *Dashboard) resumeChain(w http.ResponseWriter, r *http.Request) error {
 func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act string, body func() (any, string)) error {
 	chainKey := r.PathValue("chainKey")
 	if r.PostFormValue("confirm") != chainKey {
-		return d.showChain(w, r, visitOf(r).text.T("chain.confirm", map[string]any{"Chain": chainKey}))
+		return d.showChain(w, r, 0, visitOf(r).text.T("chain.confirm", map[string]any{"Chain": chainKey}))
 	}
 	request, wrong := body()
 	if wrong != "" {
-		return d.showChain(w, r, wrong)
+		return d.showChain(w, r, 0, wrong)
 	}
 	err := d.service.send(r.Context(), http.MethodPost, id("/api/operator/chains", chainKey)+"/"+act, request, nil)
-	return d.outcome(w, r, err, func(w http.ResponseWriter, r *http.Request, _ int, refused string) error {
-		return d.showChain(w, r, refused)
-	}, id("/dashboard/operator/chains", chainKey))
+	return d.outcome(w, r, err, d.showChain, id("/dashboard/operator/chains", chainKey))
 }
 
 // auditFilters are the parameters of the audit log that the REST interface takes.
@@ -188,12 +182,8 @@ type auditView struct {
 	Verified *apitypes.AuditVerification // nil before it was verified
 }
 
-// audit lists the audit log.
-func (d *Dashboard) audit(w http.ResponseWriter, r *http.Request) error {
-	return d.showAudit(w, r, auditView{})
-}
-
-func (d *Dashboard) showAudit(w http.ResponseWriter, r *http.Request, view auditView) error {
+// showAudit lists the audit log.
+func (d *Dashboard) showAudit(w http.ResponseWriter, r *http.Request, _ int, view auditView) error {
 	v := visitOf(r)
 	query := v.query()
 	view.Filter = filtered(r, query, auditFilters)
@@ -219,5 +209,5 @@ func (d *Dashboard) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if view.Error != "" {
 		view.Verified = nil
 	}
-	return d.showAudit(w, r, view)
+	return d.showAudit(w, r, 0, view)
 }

@@ -66,10 +66,7 @@ type begunPasskey struct {
 func (d *Dashboard) beginPasskey(purpose access.Purpose) handler {
 	return d.withPasskeys(func(w http.ResponseWriter, r *http.Request) error {
 		options, token, err := d.cfg.Sessions.BeginPasskey(r.Context(), purpose, visitOf(r).session)
-		switch {
-		case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
-			return errPasskey
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		return d.WriteJSON(w, r, http.StatusOK, begunPasskey{token, options})
@@ -107,12 +104,10 @@ func (d *Dashboard) newPasskey(w http.ResponseWriter, r *http.Request) error {
 // addPasskey stores a passkey of the person.
 func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	err := d.cfg.Sessions.AddPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), r.PostFormValue("name"), []byte(r.PostFormValue("answer")))
-	switch {
-	case errors.As(err, new(*invoice.FieldError)):
+	if errors.As(err, new(*invoice.FieldError)) {
 		return errForm
-	case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
-		return errPasskey
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	d.mailAboutSignIn(r, "mail.added", r.PostFormValue("name"))

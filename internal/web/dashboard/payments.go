@@ -95,11 +95,7 @@ func isRefundable(p apitypes.Payment) bool {
 	return p.Status == apitypes.PaymentConfirmed && minus(p.Amount, cmp.Or(p.AmountRefunded, "0")) != ""
 }
 
-// payment shows a payment.
-func (d *Dashboard) payment(w http.ResponseWriter, r *http.Request) error {
-	return d.showPayment(w, r, http.StatusOK, attributionForm{})
-}
-
+// showPayment shows a payment.
 func (d *Dashboard) showPayment(w http.ResponseWriter, r *http.Request, code int, form attributionForm) error {
 	v, p := visitOf(r), d.paymentOf(r)
 	body := paymentPage{Payment: withStatus(p), Form: form, Candidates: v.candidates(p), Decided: d.decidedAbout(r, p.ID)}

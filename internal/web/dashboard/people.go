@@ -233,9 +233,6 @@ func (d *Dashboard) invitationPage(w http.ResponseWriter, r *http.Request) error
 	hideToken(w)
 	token := r.FormValue("token")
 	i, err := d.cfg.Sessions.Invitation(r.Context(), token)
-	if errors.Is(err, access.ErrLink) {
-		return errInvitation
-	}
 	if err != nil {
 		return err
 	}
@@ -252,16 +249,7 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	p, token, err := d.cfg.Sessions.Accept(r.Context(), s, r.PostFormValue("token"), browserOf(r))
-	switch {
-	case errors.Is(err, access.ErrLink):
-		return errInvitation
-	case errors.Is(err, access.ErrUnproven):
-		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.proof"}
-	case errors.Is(err, access.ErrMayNotReplace):
-		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.replace"}
-	case errors.Is(err, access.ErrTooMany), errors.Is(err, access.ErrTooManyMemberships):
-		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.many"}
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	to := homeOf(p.MerchantID)

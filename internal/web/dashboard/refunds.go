@@ -166,7 +166,7 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 		asked.Amount = visitOf(r).minorUnits(form.Amount)
 	}
 	var made apitypes.RefundResponse
-	err := d.service.create(r.Context(), id("/api/payments", p.ID)+"/refunds", form.Key, asked, &made)
+	err := d.service.sendOnce(r.Context(), http.MethodPost, id("/api/payments", p.ID)+"/refunds", form.Key, asked, &made)
 	if form.Error, err = detail(err); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -81,14 +80,7 @@ func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := visitOf(r)
-	switch err := d.cfg.Sessions.SaveFilter(r.Context(), v.session, f); {
-	case errors.Is(err, access.ErrFilterName):
-		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.name"}
-	case errors.Is(err, access.ErrFilterQuery):
-		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.query"}
-	case errors.Is(err, access.ErrFilters):
-		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "filter.error.many"}
-	case err != nil:
+	if err := d.cfg.Sessions.SaveFilter(r.Context(), v.session, f); err != nil {
 		return err
 	}
 	return lead(w, r, filteredPage(v, f.List, filter))

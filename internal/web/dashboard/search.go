@@ -131,7 +131,7 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 			query.Set("include", "pending,unattributed")
 			query.Set("candidates", "false")
 		}
-		if err := d.findPayments(r, v, query, result); err != nil {
+		if err := d.findPayments(r, query, result); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (v *visit) amount(text string) (minor string, ok bool) {
 }
 
 // findPayments adds the payments of a query that do not belong to one of the invoices.
-func (d *Dashboard) findPayments(r *http.Request, v *visit, query url.Values, result *found) error {
+func (d *Dashboard) findPayments(r *http.Request, query url.Values, result *found) error {
 	var payments apitypes.PaymentList
 	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
 		return err

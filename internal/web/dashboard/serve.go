@@ -69,20 +69,37 @@ func (d *Dashboard) ForbiddenOrigin() http.Handler {
 	return d.serve(func(http.ResponseWriter, *http.Request) error { return errOrigin })
 }
 
+// pages are the pages of errors of package access.
+var pages = []struct {
+	err  error
+	page *pageError
+}{
+	{access.ErrMayNotApprove, errForbidden},
+	{access.ErrUnconfirmed, errForbidden},
+	{errSignedOut, errEnded},
+	{access.ErrLink, errInvitation}, // others are shown in the form that signs in
+	{access.ErrPasskey, errPasskey},
+	{access.ErrTooManyPasskeys, errPasskey},
+	{access.ErrApprovalEnded, &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "approval.ended"}},
+	{access.ErrTooManyApprovals, &pageError{Status: http.StatusForbidden, Title: "error.refused.title", Text: "approval.many"}},
+	{access.ErrFilterName, &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.name"}},
+	{access.ErrFilterQuery, &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.query"}},
+	{access.ErrFilters, &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "filter.error.many"}},
+	{access.ErrUnproven, &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.proof"}},
+	{access.ErrMayNotReplace, &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.replace"}},
+	{access.ErrTooMany, &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.many"}},
+	{access.ErrTooManyMemberships, &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.many"}},
+}
+
 // pageOf returns the page of an error that is not of every page, or nil.
 func pageOf(err error) *pageError {
-	var refused *problem
-	switch {
-	case errors.As(err, &refused):
+	if refused := (*problem)(nil); errors.As(err, &refused) {
 		return pageOfProblem(refused)
-	case errors.Is(err, access.ErrMayNotApprove), errors.Is(err, access.ErrUnconfirmed):
-		return errForbidden
-	case errors.Is(err, access.ErrApprovalEnded):
-		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "approval.ended"}
-	case errors.Is(err, access.ErrTooManyApprovals):
-		return &pageError{Status: http.StatusForbidden, Title: "error.refused.title", Text: "approval.many"}
-	case errors.Is(err, errSignedOut):
-		return errEnded
+	}
+	for _, p := range pages {
+		if errors.Is(err, p.err) {
+			return p.page
+		}
 	}
 	return nil
 }

@@ -71,11 +71,7 @@ func (s service) send(ctx context.Context, method, path string, body, answer any
 	return s.sendOnce(ctx, method, path, "", body, answer)
 }
 
-// create is send for a POST that makes only one object if it is repeated with the same key.
-func (s service) create(ctx context.Context, path, key string, body, answer any) error {
-	return s.sendOnce(ctx, http.MethodPost, path, key, body, answer)
-}
-
+// sendOnce is send for a request that makes only one object if it is repeated with the same key.
 func (s service) sendOnce(ctx context.Context, method, path, key string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -73,12 +73,8 @@ func (s setupView) Done() bool {
 	return !slices.ContainsFunc([]setupStep{s.Database, s.Network, s.Merchant, s.Webhook, s.Key, s.Invoice}, func(s setupStep) bool { return s.State != setupDone })
 }
 
-// setup shows how far the service is.
-func (d *Dashboard) setup(w http.ResponseWriter, r *http.Request) error {
-	return d.showSetup(w, r, merchantForm{})
-}
-
-func (d *Dashboard) showSetup(w http.ResponseWriter, r *http.Request, form merchantForm) error {
+// showSetup shows how far the service is.
+func (d *Dashboard) showSetup(w http.ResponseWriter, r *http.Request, _ int, form merchantForm) error {
 	service, chains := d.readService(r)
 	form.Address = visitOf(r).addressRows(form.Address)[:1]
 	view := setupView{Kind: service.Database, Database: setupStep{State: setupDone}, Form: form}
@@ -185,7 +181,7 @@ func (d *Dashboard) createMerchant(w http.ResponseWriter, r *http.Request) error
 	form := merchantForm{ID: r.PostFormValue("id"), Name: r.PostFormValue("name"), Address: rows}
 	if !valid {
 		form.Error = rows[0].Error
-		return d.showSetup(w, r, form)
+		return d.showSetup(w, r, 0, form)
 	}
 	request := apitypes.CreateMerchantRequest{ID: form.ID, Name: form.Name, DefaultAddresses: make(map[string]apitypes.Address)}
 	for _, row := range rows {
@@ -196,7 +192,7 @@ func (d *Dashboard) createMerchant(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	if form.Error != "" {
-		return d.showSetup(w, r, form)
+		return d.showSetup(w, r, 0, form)
 	}
 	return d.redirect(w, r, nil, pathSetup, "merchantId", form.ID)
 }

@@ -285,73 +285,66 @@ func pageAfter(to string) string {
 type section struct {
 	Text    string // id
 	Address string
+	Key     string // that leads to the page after g, or empty
 	Count   string // number of items that need a decision there, or empty
 	Here    bool   // the current page belongs to it
 }
 
-// pathOperator is the path of the operator's view. Only the operator sees it.
-const pathOperator = "/dashboard/operator"
+// Paths of the operator's view, which only the operator sees, and of the page that the key c leads to.
+const (
+	pathOperator   = "/dashboard/operator"
+	pathNewInvoice = "/dashboard/invoices/new"
+)
 
-// sections are the entries of the navigation: the page's path, its text, and the scope that a person
-// needs, if any.
-var sections = []struct {
+// destination is a page to which people are led: its path, its text, the scope that a person needs, if any, and the key
+// that leads to it after g, if any.
+type destination struct {
 	path, text string
 	scope      access.Scope
-}{
-	{"/dashboard", "nav.home", access.PaymentsRead},
-	{"/dashboard/invoices", "nav.invoices", access.InvoicesRead},
-	{pathInbox, "nav.inbox", access.PaymentsRead},
-	{pathApprovals, "approvals.title", access.EventsRead},
-	{"/dashboard/payments", "nav.payments", access.PaymentsRead},
-	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead},
-	{"/dashboard/statement", "nav.statement", access.PaymentsRead},
-	{"/dashboard/customers", "nav.customers", access.InvoicesRead},
-	{"/dashboard/links", "nav.links", access.InvoicesRead},
-	{"/dashboard/events", "nav.events", access.EventsRead},
-	{"/dashboard/webhook", "nav.webhook", access.EventsRead},
-	{"/dashboard/requests", "nav.requests", access.EventsRead},
-	{"/dashboard/keys", "nav.keys", access.KeysWrite},
-	{"/dashboard/settings", "invoice.merchant", access.InvoicesRead},
-	{pathOperator, "nav.operator", access.EventsRead},
-	{pathScenarios, "nav.scenarios", ""},
+	key        string
+}
+
+// sections are the entries of the navigation.
+var sections = []destination{
+	{"/dashboard", "nav.home", access.PaymentsRead, "h"},
+	{"/dashboard/invoices", "nav.invoices", access.InvoicesRead, "i"},
+	{pathInbox, "nav.inbox", access.PaymentsRead, "n"},
+	{pathApprovals, "approvals.title", access.EventsRead, ""},
+	{"/dashboard/payments", "nav.payments", access.PaymentsRead, "p"},
+	{"/dashboard/refunds", "nav.refunds", access.PaymentsRead, "r"},
+	{"/dashboard/statement", "nav.statement", access.PaymentsRead, ""},
+	{"/dashboard/customers", "nav.customers", access.InvoicesRead, ""},
+	{"/dashboard/links", "nav.links", access.InvoicesRead, "l"},
+	{"/dashboard/events", "nav.events", access.EventsRead, "e"},
+	{"/dashboard/webhook", "nav.webhook", access.EventsRead, ""},
+	{"/dashboard/requests", "nav.requests", access.EventsRead, ""},
+	{"/dashboard/keys", "nav.keys", access.KeysWrite, ""},
+	{"/dashboard/settings", "invoice.merchant", access.InvoicesRead, ""},
+	{pathOperator, "nav.operator", access.EventsRead, ""},
+	{pathScenarios, "nav.scenarios", "", ""},
+}
+
+// actions are the pages on which a person does something.
+var actions = []destination{
+	{pathNewInvoice, "invoices.new", access.InvoicesWrite, ""},
+	{"/dashboard/links/new", "links.new", access.InvoicesWrite, ""},
+	{"/dashboard/inbox/decisions", "decisions.title", access.PaymentsRead, ""},
+	{"/dashboard/events/redeliver", "redeliver.title", access.EventsRedeliver, ""},
+	{"/dashboard/sessions", "nav.sessions", "", ""},
 }
 
 // Sections returns the entries of the navigation that the person may use. It is for templates.
-func (v *visit) Sections() []section {
-	var all []section
-	for _, s := range sections {
-		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) && (s.path != pathScenarios || v.plays) {
-			entry := section{Text: s.text, Address: v.Link(s.path), Here: v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")}
-			switch s.path {
-			case pathInbox:
-				entry.Count = shortCount(v.counts)
-			case pathApprovals:
-				entry.Count = shortCount([]apitypes.InboxCount{{Count: v.approvals}})
-			}
-			all = append(all, entry)
-		}
-	}
-	return all
-}
-
-// actions are the pages on which a person does something: the page's path, its text, and the scope that a person needs,
-// if any.
-var actions = []struct {
-	path, text string
-	scope      access.Scope
-}{
-	{pathNewInvoice, "invoices.new", access.InvoicesWrite},
-	{"/dashboard/links/new", "links.new", access.InvoicesWrite},
-	{"/dashboard/inbox/decisions", "decisions.title", access.PaymentsRead},
-	{"/dashboard/events/redeliver", "redeliver.title", access.EventsRedeliver},
-	{"/dashboard/sessions", "nav.sessions", ""},
-}
+func (v *visit) Sections() []section { return v.sectionsOf(sections) }
 
 // Actions returns the pages on which the person may do something. It is for templates.
-func (v *visit) Actions() (all []section) {
-	for _, a := range actions {
-		if a.scope == "" || v.Can(a.scope) {
-			all = append(all, section{Text: a.text, Address: v.Link(a.path)})
+func (v *visit) Actions() []section { return v.sectionsOf(actions) }
+
+func (v *visit) sectionsOf(pages []destination) (all []section) {
+	counts := map[string]string{pathInbox: shortCount(v.counts), pathApprovals: shortCount([]apitypes.InboxCount{{Count: v.approvals}})}
+	for _, s := range pages {
+		if (s.scope == "" || v.Can(s.scope)) && (s.path != pathOperator || v.IsOperator()) && (s.path != pathScenarios || v.plays) {
+			here := v.here == s.path || s.path != "/dashboard" && strings.HasPrefix(v.here, s.path+"/")
+			all = append(all, section{s.text, v.Link(s.path), s.key, counts[s.path], here})
 		}
 	}
 	return all
@@ -359,18 +352,3 @@ func (v *visit) Actions() (all []section) {
 
 // Here returns the address of the page. It is for templates.
 func (v *visit) Here() string { return v.address }
-
-// sectionKeys are the keys that lead to pages, after g.
-var sectionKeys = map[string]string{
-	"/dashboard": "h", "/dashboard/invoices": "i", "/dashboard/inbox": "n", "/dashboard/payments": "p",
-	"/dashboard/refunds": "r", "/dashboard/links": "l", "/dashboard/events": "e",
-}
-
-// pathNewInvoice is the path of the page that the key c leads to.
-const pathNewInvoice = "/dashboard/invoices/new"
-
-// Key returns the key that leads to the section after g, or "". It is for templates.
-func (s section) Key() string {
-	path, _, _ := strings.Cut(s.Address, "?")
-	return sectionKeys[path]
-}

@@ -48,11 +48,6 @@ func (v webhookView) PingOK() bool {
 	return v.Ping != nil && v.Ping.Error == "" && v.Ping.StatusCode >= 200 && v.Ping.StatusCode < 300
 }
 
-// webhook shows the merchant's endpoint.
-func (d *Dashboard) webhook(w http.ResponseWriter, r *http.Request) error {
-	return d.showWebhook(w, r, http.StatusOK, webhookView{})
-}
-
 // showWebhook shows the endpoint with the result of a request.
 func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status int, view webhookView) error {
 	v := visitOf(r)
