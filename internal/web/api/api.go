@@ -1,8 +1,7 @@
 // Package api serves the JSON interface of openapi.yaml: invoices, payments and events
 // for merchants, and the notices of transfer providers.
 //
-// Handlers return errors. One table maps their codes to responses, and one function
-// holds all routes.
+// Handlers return errors. One table maps their codes to responses, and one function holds all routes.
 package api
 
 import (
@@ -46,8 +45,7 @@ const (
 	RedeliverBatch = 500
 	// RedeliverTime is how long a request starts further transactions.
 	RedeliverTime = 3 * time.Second
-	// RequestTimeout bounds a request. The server sets it; the API sets it again for
-	// each part of a long list.
+	// RequestTimeout bounds a request. The server sets it; the API sets it again for each part of a long list.
 	RequestTimeout = 10 * time.Second
 )
 
@@ -130,8 +128,7 @@ type Events interface {
 	RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
-// Endpoints manages the merchants' webhook endpoints. *webhooks.Directory implements it
-// and documents the errors.
+// Endpoints manages the merchants' webhook endpoints. *webhooks.Directory implements it and documents the errors.
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (webhooks.View, error)
 	Put(ctx context.Context, merchantID string, set webhooks.Settings) (v webhooks.View, secret string, err error)
@@ -151,8 +148,7 @@ type Provider struct {
 	Currencies  map[string]string // provider's currency code → ours
 }
 
-// Config is the configuration of an API. All fields but Authenticator, Mails, Providers and
-// PublicURL are required.
+// Config is the configuration of an API. All fields but Authenticator, Mails, Providers and PublicURL are required.
 type Config struct {
 	Ledger    Ledger
 	Reader    Reader
@@ -194,8 +190,7 @@ type Config struct {
 	// Refused, when set, is called for each stream, waiting request, report and export that
 	// a limit refuses, with the limit's name.
 	Refused func(limit string)
-	// OnProblem, when set, is called for each request that is refused or fails, with the
-	// answer.
+	// OnProblem, when set, is called for each request that is refused or fails, with the answer.
 	OnProblem func(ctx context.Context, p apitypes.Problem)
 }
 
@@ -266,8 +261,7 @@ func (a *API) NotFound() http.Handler {
 	})
 }
 
-// MethodNotAllowed returns a handler that answers method_not_allowed with allow as the
-// header Allow.
+// MethodNotAllowed returns a handler that answers method_not_allowed with allow as the header Allow.
 func (a *API) MethodNotAllowed(allow string) http.Handler {
 	return a.serve(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allow)
@@ -275,16 +269,14 @@ func (a *API) MethodNotAllowed(allow string) http.Handler {
 	})
 }
 
-// ForbiddenHost returns a handler that answers forbidden to a request for a foreign
-// host.
+// ForbiddenHost returns a handler that answers forbidden to a request for a foreign host.
 func (a *API) ForbiddenHost() http.Handler {
 	return a.serve(func(_ http.ResponseWriter, r *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "This service does not go by the name %.80q; its operator can add it to http.hosts.", r.Host)
 	})
 }
 
-// ForbiddenOrigin returns a handler that answers forbidden to a request from a foreign
-// origin.
+// ForbiddenOrigin returns a handler that answers forbidden to a request from a foreign origin.
 func (a *API) ForbiddenOrigin() http.Handler {
 	return a.serve(func(http.ResponseWriter, *http.Request) error {
 		return problemf(apitypes.CodeForbidden, "A web page of another origin may not change anything here.")

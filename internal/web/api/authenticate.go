@@ -17,8 +17,7 @@ import (
 // MaxAuthorization bounds the header Authorization, in bytes.
 const MaxAuthorization = 256
 
-// Authenticator finds the principal of a caller. *access.Authenticator implements it and
-// documents the errors.
+// Authenticator finds the principal of a caller. *access.Authenticator implements it and documents the errors.
 type Authenticator interface {
 	Authenticate(ctx context.Context, key string) (access.Principal, error)
 }
@@ -63,8 +62,7 @@ func (a *API) WithScope(route webpage.Route, next http.Handler) http.Handler {
 	})
 }
 
-// ForOperator returns a handler that passes a request to next if its principal is the
-// operator.
+// ForOperator returns a handler that passes a request to next if its principal is the operator.
 func (a *API) ForOperator(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !access.FromContext(r.Context()).IsOperator() {
@@ -109,8 +107,7 @@ func (a *API) checkKey(ctx context.Context, r *http.Request) error {
 	return nil
 }
 
-// whileAccepted returns a context that ends when the key of a long request is refused. The
-// caller must call stop.
+// whileAccepted returns a context that ends when the key of a long request is refused. The caller must call stop.
 func (a *API) whileAccepted(ctx context.Context, r *http.Request) (accepted context.Context, stop func()) {
 	accepted, cancel := context.WithCancel(ctx)
 	if access.FromContext(ctx).KeyID == "" {
@@ -151,8 +148,7 @@ func bearer(h http.Header) (string, error) {
 	return key, nil
 }
 
-// unauthorizedDetail returns the detail of an authentication error, or "" for another
-// error.
+// unauthorizedDetail returns the detail of an authentication error, or "" for another error.
 func unauthorizedDetail(err error) string {
 	if unauthorized := (*unauthorizedError)(nil); errors.As(err, &unauthorized) {
 		return unauthorized.detail

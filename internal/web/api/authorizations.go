@@ -90,8 +90,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 	return a.answerAuthorization(w, r, found[0], wait)
 }
 
-// answerAuthorization answers with the state of an authorization, as soon as its outcome
-// is known or the time is over.
+// answerAuthorization answers with the state of an authorization, as soon as its outcome is known or the time is over.
 func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found ledger.Authorization, wait time.Duration) error {
 	if wait > 0 && AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
 		leave, err := a.waitingPayers.enterPayer(r.Context(), found.MerchantID, found.InvoiceID)

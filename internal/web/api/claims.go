@@ -123,8 +123,7 @@ func label(o object, name string, dst *string) error {
 	return invoice.CheckLabel(name, *dst)
 }
 
-// parseInvoiceID checks the prefix and the characters of an invoice id, because not every
-// text is valid in a database.
+// parseInvoiceID checks the prefix and the characters of an invoice id, because not every text is valid in a database.
 func parseInvoiceID(s string) (string, error) {
 	if !strings.HasPrefix(s, invoice.PrefixInvoice) || !isVisibleASCII(s) {
 		return "", errors.New("must be the id of an invoice")

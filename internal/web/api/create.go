@@ -100,8 +100,7 @@ func text[T any](o object, path, name string, dst *T, parse func(string) (T, err
 
 func asIs(s string) (string, error) { return s, nil }
 
-// lineItems reads the optional array. Errors name the element and its member, as in
-// lineItems[2].amount.
+// lineItems reads the optional array. Errors name the element and its member, as in lineItems[2].amount.
 func lineItems(o object, name string, dst *[]invoice.LineItem) error {
 	return array(o, name, dst, func(path string, element any, item *invoice.LineItem) error {
 		member, ok := element.(map[string]any)

@@ -49,8 +49,7 @@ func tableOf[T any](columns []string, row func(e T, at func(time.Time) string) [
 	}}
 }
 
-// parseFormat checks the parameters that depend on the form of a list. format is the format of an
-// export.
+// parseFormat checks the parameters that depend on the form of a list. format is the format of an export.
 func (l listing[T]) parseFormat(r *http.Request) (format csvFormat, export bool) {
 	q := l.query
 	export = l.table != nil && wantsCSV(r)
@@ -184,8 +183,7 @@ func (e *export[T]) read(ctx context.Context, last *T) (elements []T, rows [][]s
 	return elements, rows, stopped != "" || len(elements) == exportRows, err
 }
 
-// send sends the buffered part, which may be the last. A response that is one
-// small part is not compressed.
+// send sends the buffered part, which may be the last. A response that is one small part is not compressed.
 func (e *export[T]) send(last bool) error {
 	if !e.begun {
 		e.begun, e.body = true, webpage.NewStream(e.w, e.r, !last || e.buffer.Len() >= webpage.MinCompressed)
@@ -202,11 +200,10 @@ func (e *export[T]) send(last bool) error {
 	return err
 }
 
-// harmless returns a cell in which no spreadsheet finds a formula. If the list separator is a
-// semicolon, a spreadsheet splits lines there and at line breaks, even inside quotes; importers may
-// split at tabs. If it is a comma, a spreadsheet splits a file with semicolons at commas, which are not
-// in quotes there. So every part that begins like a formula gets an apostrophe before it, and so does a
-// cell that begins with a tab or a line break.
+// harmless returns a cell in which no spreadsheet finds a formula. If the list separator is a semicolon, a spreadsheet
+// splits lines there and at line breaks, even inside quotes; importers may split at tabs. If it is a comma, a
+// spreadsheet splits a file with semicolons at commas, which are not in quotes there. So every part that begins like a
+// formula gets an apostrophe before it, and so does a cell that begins with a tab or a line break.
 func (f csvFormat) harmless(cell string) string {
 	ends := ";\t\r\n"
 	if f.semicolon {
@@ -230,9 +227,8 @@ func (f csvFormat) harmless(cell string) string {
 	return b.String()
 }
 
-// beginsFormula reports whether the first character of a text begins a formula. It skips
-// quotes, and spaces and invisible characters, which some spreadsheets drop. Some take
-// full-width characters as well.
+// beginsFormula reports whether the first character of a text begins a formula. It skips quotes, and spaces and
+// invisible characters, which some spreadsheets drop. Some take full-width characters as well.
 func beginsFormula(text string) bool {
 	text = strings.TrimLeftFunc(text, func(c rune) bool {
 		return c == '"' || unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)

@@ -38,8 +38,7 @@ func (q *query) csvFormat(export bool, zone *time.Location) csvFormat {
 	}
 }
 
-// either reports whether a parameter has the second of two values. It has the first one if it
-// is absent.
+// either reports whether a parameter has the second of two values. It has the first one if it is absent.
 func (q *query) either(name, first, second string) bool {
 	text, given := q.get(name)
 	if given && text != first && text != second {
@@ -67,8 +66,7 @@ func (f csvFormat) writer(to *bytes.Buffer) *csv.Writer {
 // decimalSuffix ends the names of the columns of decimal numbers.
 const decimalSuffix = "Decimal"
 
-// localize writes the decimal numbers of a row in the given format. header has the names of the
-// columns.
+// localize writes the decimal numbers of a row in the given format. header has the names of the columns.
 func (f csvFormat) localize(header, row []string) {
 	if !f.decimalComma {
 		return
@@ -118,8 +116,7 @@ func quality(accept, typ, subtype string) int {
 	return weight
 }
 
-// qvalue returns the parameter q in thousandths: 1000 if it is absent, and 0 if it does
-// not parse.
+// qvalue returns the parameter q in thousandths: 1000 if it is absent, and 0 if it does not parse.
 func qvalue(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")

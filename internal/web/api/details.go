@@ -18,8 +18,7 @@ func details(o object, dst *invoice.Details) error {
 	return err
 }
 
-// detailsChange reads the members of an invoice's details. With removable, null removes a value, as in
-// RFC 7396.
+// detailsChange reads the members of an invoice's details. With removable, null removes a value, as in RFC 7396.
 func detailsChange(o object, removable bool) (c invoice.DetailsChange, err error) {
 	m := memberReader{removable}
 	err = cmp.Or(

@@ -110,8 +110,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// invalidField returns an *invoice.FieldError. what continues the field's name, as in
-// "must be a string".
+// invalidField returns an *invoice.FieldError. what continues the field's name, as in "must be a string".
 func invalidField(field, what string, args ...any) error {
 	return &invoice.FieldError{Field: field, Detail: fmt.Sprintf(what, args...)}
 }

@@ -99,9 +99,8 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope, merchantID string
 	return h, after, err
 }
 
-// whileStored returns the read function of a page. The page begins at a position, which the function
-// advances. If retention has removed events before they were read, it ends the page, or fails if the
-// page is empty.
+// whileStored returns the read function of a page. The page begins at a position, which the function advances. If
+// retention has removed events before they were read, it ends the page, or fails if the page is empty.
 func (a *API) whileStored(scope, merchantID string, after *position, read readPage[webhooks.EventRow]) readPage[webhooks.EventRow] {
 	begun, ended := false, false
 	return func(ctx context.Context, last *webhooks.EventRow, n int) ([]webhooks.EventRow, string, error) {
@@ -203,8 +202,7 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 	return a.writeJSON(w, r, http.StatusOK, record, nil)
 }
 
-// visibleEvent returns an event with its attempts, or db.ErrNotFound unless the
-// principal may see it.
+// visibleEvent returns an event with its attempts, or db.ErrNotFound unless the principal may see it.
 func (a *API) visibleEvent(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
 	row, attempts, err := a.conf.Events.EventRecord(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(row.MerchantID) {

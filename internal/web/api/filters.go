@@ -83,8 +83,7 @@ func parsed[T interface{ String() string }](q *query, name string, parse func(st
 	return v.String()
 }
 
-// span returns the span of time between two parameters: the first is in it, the second is
-// not.
+// span returns the span of time between two parameters: the first is in it, the second is not.
 func (q *query) span(after, before string) db.Span {
 	s := db.Span{From: q.time(after), To: q.time(before)}
 	if !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To) {

@@ -158,8 +158,7 @@ func usedDetail(e *ledger.UsedError) string {
 	return "The payment " + e.Payment.ID + " is " + string(e.Use) + "."
 }
 
-// conflictOf returns the problem of a decision or an attribution that another person made first, or
-// nil.
+// conflictOf returns the problem of a decision or an attribution that another person made first, or nil.
 func conflictOf(decided *ledger.DecidedError, attributed *ledger.AttributedError) *problemError {
 	stamp := func(at time.Time) string { return clock.Format(at, time.UTC, time.RFC3339) }
 	switch {

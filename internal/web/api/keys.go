@@ -26,8 +26,7 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, o object) error 
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()}, err)
 }
 
-// parseKeyRequest parses the members of a new key. It returns an *invoice.FieldError for
-// the first invalid member.
+// parseKeyRequest parses the members of a new key. It returns an *invoice.FieldError for the first invalid member.
 func parseKeyRequest(o object) (r access.KeyRequest, err error) {
 	err = cmp.Or(
 		label(o, "name", &r.Name),

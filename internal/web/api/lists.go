@@ -118,8 +118,7 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 	return a.writeJSON(w, r, http.StatusOK, apitypes.PaymentResponse{Payment: detailed[0]}, nil)
 }
 
-// addLost marks the payments without an invoice that were made for invoices that the database has
-// lost.
+// addLost marks the payments without an invoice that were made for invoices that the database has lost.
 func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []ledger.PaymentRow) error {
 	var loose []invoice.Payment
 	for _, p := range found {
@@ -153,8 +152,7 @@ func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error
 	return nil
 }
 
-// Values of the parameter include, for payments that are not confirmed or not
-// attributed.
+// Values of the parameter include, for payments that are not confirmed or not attributed.
 const (
 	includePending      = "pending"
 	includeUnattributed = "unattributed"

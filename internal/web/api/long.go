@@ -21,8 +21,7 @@ import (
 
 // Limits of long requests: those that may take longer than RequestTimeout.
 const (
-	// MaxWaiting bounds the event streams and the requests with wait that are served at a
-	// time.
+	// MaxWaiting bounds the event streams and the requests with wait that are served at a time.
 	MaxWaiting = 500
 	// MaxOwnWaiting bounds the waiting requests of one owner of keys.
 	MaxOwnWaiting = 100
@@ -65,8 +64,7 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	return s.enterAs(limits.Claim[limits.Party]{Client: owner, Weight: 1, Most: s.mostOwn})
 }
 
-// enterPayer takes a slot for the context's client at a merchant, and for an object that has its own
-// limit.
+// enterPayer takes a slot for the context's client at a merchant, and for an object that has its own limit.
 func (s *slots) enterPayer(ctx context.Context, merchantID, object string) (leave func(), err error) {
 	of := limits.Claim[limits.Party]{Client: limits.Party{Object: object}, Weight: 1, Most: s.mostOwn}
 	return s.enterAs(append(limits.Payer(ctx, merchantID), of)...)
@@ -84,8 +82,9 @@ func (s *slots) enterAs(claims ...limits.Claim[limits.Party]) (leave func(), err
 	return func() { s.shares.Give(1, claims...) }, nil
 }
 
-// long runs a part of a request that may take longer than RequestTimeout: for up to most, and while the client is connected,
-// the service runs, and the key of the request is accepted. The error is of run, or of a key that is refused now.
+// long runs a part of a request that may take longer than RequestTimeout: for up to most, and while the client is
+// connected, the service runs, and the key of the request is accepted. The error is of run, or of a key that is refused
+// now.
 func (a *API) long(w http.ResponseWriter, r *http.Request, most time.Duration, run func(ctx context.Context) error) error {
 	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
@@ -158,9 +157,8 @@ func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, e
 	return inv, nil
 }
 
-// awaitInvoice returns an invoice as soon as its status is not the known one or the invoice changes.
-// It also returns when the time is over, when the client or the service ends the request, and when the
-// key is no longer accepted.
+// awaitInvoice returns an invoice as soon as its status is not the known one or the invoice changes. It also returns
+// when the time is over, when the client or the service ends the request, and when the key is no longer accepted.
 func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (invoice.Invoice, error) {
 	leave, err := a.waiting.enter(r.Context())
 	if err != nil {

@@ -212,8 +212,7 @@ func (o object) text(name string) (string, error) {
 // kind returns the JSON type of a value for error texts.
 func kind(v any) string { return apiconv.Kind(v) }
 
-// object returns a member that must be an object; path is the path of o. With an error it returns an
-// empty object.
+// object returns a member that must be an object; path is the path of o. With an error it returns an empty object.
 func (o object) object(path, name string) (object, error) {
 	v, ok := o[name]
 	if !ok {
@@ -269,8 +268,7 @@ func onceFor(r *http.Request) (ledger.Once, error) {
 	return ledger.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
 }
 
-// unquote returns the text of a quoted string, in which a backslash escapes a quote or a
-// backslash.
+// unquote returns the text of a quoted string, in which a backslash escapes a quote or a backslash.
 func unquote(s string) (string, error) {
 	malformed := errors.New(`must be a bare key or one quoted string such as "abc"`)
 	var text strings.Builder

@@ -12,12 +12,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// testNotice is the type of the notice that a provider sends to test a subscription. It is not about a
-// transfer.
+// testNotice is the type of the notice that a provider sends to test a subscription. It is not about a transfer.
 const testNotice = "webhooks.test"
 
-// probeNotices answers HEAD /api/webhooks/{provider}, with which a provider checks that the address
-// takes notices.
+// probeNotices answers HEAD /api/webhooks/{provider}, with which a provider checks that the address takes notices.
 func (a *API) probeNotices(w http.ResponseWriter, r *http.Request) error {
 	if _, ok := a.providers[r.PathValue("provider")]; !ok {
 		return problemf(apitypes.CodeNotFound, "No provider has this name.")
@@ -26,8 +24,7 @@ func (a *API) probeNotices(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// receiveNotice answers POST /api/webhooks/{provider}. It verifies the signature before
-// it parses the body.
+// receiveNotice answers POST /api/webhooks/{provider}. It verifies the signature before it parses the body.
 func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	provider, ok := a.providers[r.PathValue("provider")]
 	if !ok {

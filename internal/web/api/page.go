@@ -21,8 +21,7 @@ const (
 	// MaxPages bounds the pages that are served at a time. An owner of keys has a share of them. Each uses
 	// about pageBuffer of memory.
 	MaxPages = 256
-	// pageBuffer is the approximate size of a part of a page, which is read and written
-	// at once.
+	// pageBuffer is the approximate size of a part of a page, which is read and written at once.
 	pageBuffer = 64 << 10
 	// firstRows and maxRows are the number of rows of the first part, and its bound.
 	firstRows, maxRows = 4, 64
@@ -168,8 +167,7 @@ func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
 	}
 }
 
-// part reads the rows and elements of one part, with a deadline that does not depend on
-// how fast the client reads.
+// part reads the rows and elements of one part, with a deadline that does not depend on how fast the client reads.
 func (l listing[T]) part(ctx context.Context, last *T, n int) (rows []T, elements []any, stopped string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 	defer cancel()
@@ -181,8 +179,7 @@ func (l listing[T]) part(ctx context.Context, last *T, n int) (rows []T, element
 	return rows, elements, stopped, err
 }
 
-// pageWriter writes a response in parts of pageBuffer. A response of a single part has a
-// Content-Length.
+// pageWriter writes a response in parts of pageBuffer. A response of a single part has a Content-Length.
 type pageWriter struct {
 	bytes.Buffer
 	w     http.ResponseWriter

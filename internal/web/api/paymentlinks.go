@@ -37,9 +37,8 @@ func (a *API) linkResponse(l invoice.PaymentLink) apitypes.PaymentLinkResponse {
 	return apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)}
 }
 
-// parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the
-// first that is missing or malformed. merchantID is the default of the member merchantId,
-// which is required if that is empty.
+// parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the first that is missing or
+// malformed. merchantID is the default of the member merchantId, which is required if that is empty.
 func parsePaymentLink(o object, merchantID string) (r ledger.PaymentLinkRequest, err error) {
 	if _, named := o["merchantId"]; !named && merchantID != "" {
 		o["merchantId"] = merchantID
@@ -67,8 +66,7 @@ func parseSlug(s string) (string, error) {
 	return s, nil
 }
 
-// paymentLinkChange parses the terms of a link. With removable, null removes what a member
-// sets.
+// paymentLinkChange parses the terms of a link. With removable, null removes what a member sets.
 func paymentLinkChange(o object, removable bool) (c invoice.PaymentLinkChange, err error) {
 	m := memberReader{removable}
 	err = cmp.Or(

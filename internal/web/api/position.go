@@ -138,8 +138,7 @@ func (h history) branch(p position) (event, change int64, reason string) {
 	if p.root != h.Timelines[0].ID {
 		return 0, 0, goneReplaced
 	}
-	// Both timelines began from the first one, and are the same up to the event where the first of them
-	// left it.
+	// Both timelines began from the first one, and are the same up to the event where the first of them left it.
 	if event, change = h.since(1); len(h.Timelines) == 1 {
 		change = 0
 	}
@@ -166,8 +165,7 @@ func (h history) move(scope string, p position) (position, error) {
 	return next, h.gone(scope, next, reason)
 }
 
-// resume is move for a reader of all events. It fails if retention has removed events after the
-// position.
+// resume is move for a reader of all events. It fails if retention has removed events after the position.
 func (h history) resume(scope string, p position) (position, error) {
 	next, err := h.move(scope, p)
 	if err == nil && max(next.Event, next.removed) < h.Removed {
@@ -177,9 +175,8 @@ func (h history) resume(scope string, p position) (position, error) {
 	return next, err
 }
 
-// resumeBefore returns where a newest-first list continues: before a number. shared is the number up
-// to which the logs are the same, and head is the newest number. Otherwise the error has a cursor to
-// begin again at the newest element.
+// resumeBefore returns where a newest-first list continues: before a number. shared is the number up to which the logs
+// are the same, and head is the newest number. Otherwise the error has a cursor to begin again at the newest element.
 func (h history) resumeBefore(scope string, p position, shared, head int64, reason string) (int64, error) {
 	if p.Event-1 > shared {
 		return 0, h.gone(scope, h.at(head+1, -1, 0), reason)
@@ -213,8 +210,7 @@ func at(t time.Time) string { return clock.Format(t, time.UTC, time.RFC3339) }
 // checksumSize is the length of a cursor's checksum, in bytes.
 const checksumSize = 8
 
-// formatCursor returns the cursor of the element with the key, in the list with the
-// scope.
+// formatCursor returns the cursor of the element with the key, in the list with the scope.
 func formatCursor(scope, key string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "cursor 2 %q %q", scope, key))
 	return base64.RawURLEncoding.EncodeToString(append(sum[:checksumSize], key...))

@@ -43,8 +43,7 @@ func parseQuery(r *http.Request) *query {
 // parsePublicQuery returns the query of a request without a principal.
 func parsePublicQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
 
-// reject records an error of a parameter, such as "must be a number", unless one is
-// recorded already.
+// reject records an error of a parameter, such as "must be a number", unless one is recorded already.
 func (q *query) reject(name, what string, args ...any) {
 	if q.err == nil {
 		q.err = parameterError(name, what, args...)
@@ -56,9 +55,8 @@ func (q *query) get(name string) (string, bool) {
 	return q.values.Get(name), q.values.Has(name)
 }
 
-// set returns the values of a parameter that is a set of known values, separated by
-// commas or in repeated parameters. It normalizes the parameter in q, so that equal
-// sets have equal scopes.
+// set returns the values of a parameter that is a set of known values, separated by commas or in repeated parameters.
+// It normalizes the parameter in q, so that equal sets have equal scopes.
 func (q *query) set(name string, known ...string) []string {
 	given, ok := q.values[name]
 	if !ok {
@@ -116,8 +114,7 @@ var notFilters = []string{"limit", "cursor", "after", "candidates"}
 
 const wrongCursor = "must be the nextCursor of an answer to a request with the same filters"
 
-// cursor returns the sort key of the last element of the previous page, or "" for the
-// first page.
+// cursor returns the sort key of the last element of the previous page, or "" for the first page.
 func (q *query) cursor(scope string) string {
 	s, ok := q.get("cursor")
 	if !ok {
@@ -177,8 +174,7 @@ func (q *query) timezone() *time.Location {
 	return location
 }
 
-// instant returns a required time: Unix seconds, or a date, for which it returns the begin of the day
-// in a time zone.
+// instant returns a required time: Unix seconds, or a date, for which it returns the begin of the day in a time zone.
 func (q *query) instant(name string, location *time.Location) time.Time {
 	text, ok := q.get(name)
 	if !ok {
@@ -201,9 +197,8 @@ func (q *query) instant(name string, location *time.Location) time.Time {
 // otherMerchant is the detail of a request for another merchant than the key's.
 const otherMerchant = "The key belongs to one merchant, and the request names another as merchantId; leave it out."
 
-// ownMerchant returns the merchant that a request is about: the one that it names or, if it names no
-// merchant, the principal's. It refuses a merchant other than the principal's, whether or not it
-// exists.
+// ownMerchant returns the merchant that a request is about: the one that it names or, if it names no merchant, the
+// principal's. It refuses a merchant other than the principal's, whether or not it exists.
 func ownMerchant(ctx context.Context, named string) (string, error) {
 	p := access.FromContext(ctx)
 	if named == "" {
@@ -215,9 +210,8 @@ func ownMerchant(ctx context.Context, named string) (string, error) {
 	return named, nil
 }
 
-// idempotencyScope returns the scope of the idempotency keys of a principal, so that keys of two
-// owners never collide. For the operator it does not depend on the merchant: a key that is reused for
-// another merchant is a mismatch.
+// idempotencyScope returns the scope of the idempotency keys of a principal, so that keys of two owners never collide.
+// For the operator it does not depend on the merchant: a key that is reused for another merchant is a mismatch.
 func idempotencyScope(p access.Principal) string {
 	if p.MerchantID == "" {
 		return ""

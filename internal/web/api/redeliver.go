@@ -26,8 +26,7 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 	return a.writeEvent(w, r, false)
 }
 
-// redeliverEvents answers POST /api/events/redeliver, in transactions of bounded size
-// within RedeliverTime.
+// redeliverEvents answers POST /api/events/redeliver, in transactions of bounded size within RedeliverTime.
 func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request, o object) error {
 	filter, scope, after, err := parseRedeliver(r.Context(), o)
 	if err != nil {

@@ -87,8 +87,7 @@ func parsePositive(s string) (invoice.Amount, error) {
 	return a, err
 }
 
-// visiblePayment returns the payment that the request's path names, if the principal may
-// see it.
+// visiblePayment returns the payment that the request's path names, if the principal may see it.
 func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 	p, err := a.conf.Reader.Payment(r.Context(), r.PathValue("id"))
 	if err == nil {

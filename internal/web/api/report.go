@@ -207,8 +207,7 @@ func feeRows(fees []apitypes.TransactionFee) [][]string {
 	return rows
 }
 
-// writeTable answers with a table as CSV (RFC 4180), as a file with a name, which is without
-// .csv.
+// writeTable answers with a table as CSV (RFC 4180), as a file with a name, which is without .csv.
 func writeTable(w http.ResponseWriter, r *http.Request, format csvFormat, name string, rows [][]string) error {
 	var buffer bytes.Buffer
 	c := format.writer(&buffer)

@@ -41,8 +41,7 @@ func setHeaders(w http.ResponseWriter) {
 	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 }
 
-// WriteError answers with the problem of err, and logs it as an error if its status is
-// 500 or more.
+// WriteError answers with the problem of err, and logs it as an error if its status is 500 or more.
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	if a.conf.Approvals != nil {
@@ -128,8 +127,7 @@ func write(w http.ResponseWriter, r *http.Request, status int, mediaType string,
 	return webpage.SendData(w, r, status, mediaType, text)
 }
 
-// Errors of a request body. They do not wrap the connection's error, which contains the
-// service's address.
+// Errors of a request body. They do not wrap the connection's error, which contains the service's address.
 var (
 	errBodyTooLarge = problemf(apitypes.CodeBodyTooLarge, "The body must be at most %d bytes.", MaxBody)
 	errSlowBody     = errors.New("it did not arrive in time")

@@ -40,8 +40,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	return a.writeJSON(w, r, http.StatusOK, apitypes.StatementResponse{Statement: answer}, nil)
 }
 
-// statementRequest parses the parameters of a statement. Without a time zone, the month is in the
-// merchant's.
+// statementRequest parses the parameters of a statement. Without a time zone, the month is in the merchant's.
 func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request, month string) {
 	r.Decimals = a.decimals
 	if r.MerchantID = a.reportMerchant(q); r.MerchantID == "" {

@@ -23,8 +23,7 @@ const (
 	streamHeartbeat = 15 * time.Second
 	// streamRetry is how long a client should wait before it connects again.
 	streamRetry = 2 * time.Second
-	// streamPage bounds the events, and the entries of the audit log, that a stream reads
-	// from the logs at once.
+	// streamPage bounds the events, and the entries of the audit log, that a stream reads from the logs at once.
 	streamPage = 64
 )
 
@@ -164,8 +163,7 @@ func (s *eventStream) leave(ctx context.Context) {
 	}
 }
 
-// run sends events until ctx ends, the key is not accepted any more, or the client does
-// not read.
+// run sends events until ctx ends, the key is not accepted any more, or the client does not read.
 func (s *eventStream) run(ctx context.Context) error {
 	header := s.w.Header()
 	header.Set("Content-Type", "text/event-stream")

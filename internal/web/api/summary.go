@@ -21,8 +21,7 @@ import (
 const (
 	// MaxSummaryPeriod bounds the period of a summary.
 	MaxSummaryPeriod = 93 * 24 * time.Hour
-	// MaxSummedInvoices bounds the invoices per state that a summary adds up, and the invoices of a
-	// report.
+	// MaxSummedInvoices bounds the invoices per state that a summary adds up, and the invoices of a report.
 	MaxSummedInvoices = 5000
 )
 

@@ -168,8 +168,7 @@ func confirmedAt(c ledger.Confirmation, p ledger.SeenPayment) time.Time {
 	return at
 }
 
-// confirmationsNeeded returns how many confirmations a payment of the chain needs, or 0 if the
-// node decides.
+// confirmationsNeeded returns how many confirmations a payment of the chain needs, or 0 if the node decides.
 func (a *API) confirmationsNeeded(chainKey string) uint64 {
 	if ch, ok := a.chains[chainKey]; ok && ch.Finality.Tag == "" {
 		return ch.Finality.Depth + 1

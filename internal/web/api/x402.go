@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// Facilitator takes payments by the x402 protocol. *x402.Service implements it and
-// documents the errors.
+// Facilitator takes payments by the x402 protocol. *x402.Service implements it and documents the errors.
 type Facilitator interface {
 	Supported() apitypes.X402Supported
 	Verify(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402VerifyResponse, error)
@@ -191,8 +190,7 @@ func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice
 	return a.writeJSON(w, r, http.StatusPaymentRequired, required, nil)
 }
 
-// urlOf returns the URL of the service, without a trailing slash: the configured one, or the
-// request's.
+// urlOf returns the URL of the service, without a trailing slash: the configured one, or the request's.
 func (a *API) urlOf(r *http.Request) string {
 	if a.conf.PublicURL != "" {
 		return a.conf.PublicURL

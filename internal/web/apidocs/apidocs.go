@@ -1,6 +1,5 @@
-// Package apidocs serves the reference of the REST interface: a page at /docs, which Redoc
-// renders in the browser, the OpenAPI document that it shows, and the guides. Everything
-// comes from this binary.
+// Package apidocs serves the reference of the REST interface: a page at /docs, which Redoc renders in the browser, the
+// OpenAPI document that it shows, and the guides. Everything comes from this binary.
 package apidocs
 
 import (

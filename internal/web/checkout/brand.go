@@ -28,8 +28,7 @@ func newBrand(m invoice.Merchant) brand {
 	return b
 }
 
-// refersToMerchant reports whether the texts of a state ask the payer to contact the
-// merchant.
+// refersToMerchant reports whether the texts of a state ask the payer to contact the merchant.
 func (s pageInput) refersToMerchant(st state) bool {
 	inTime, late := s.invoice.Arrived()
 	arrived := inTime.Plus(late)
@@ -88,9 +87,8 @@ type back struct {
 	Paid bool // the payer has done what the page asks for
 }
 
-// back returns the link of a state: to the return URL once a payment that covers the invoice was seen,
-// and to the cancel URL otherwise. It is nil without a URL, and if its host is no longer in the
-// merchant's list of return hosts.
+// back returns the link of a state: to the return URL once a payment that covers the invoice was seen, and to the
+// cancel URL otherwise. It is nil without a URL, and if its host is no longer in the merchant's list of return hosts.
 func (s pageInput) back(st state) *back {
 	d := s.invoice.Details
 	link, text := back{URL: d.CancelURL}, "back.paid"

@@ -63,8 +63,7 @@ type Merchants interface {
 	LogoPNG(ctx context.Context, id string) ([]byte, error)
 }
 
-// TestWallet pays an invoice with worthless tokens and returns the transaction's hash,
-// possibly before it is mined.
+// TestWallet pays an invoice with worthless tokens and returns the transaction's hash, possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
 // Unread takes transactions with payments that are not stored. *ledger.Service implements it.
@@ -73,10 +72,9 @@ type Unread interface {
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error
 }
 
-// Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may be
-// nil. Without Refunds, payers cannot name addresses. Without an Inspector, only stored payments are
-// shown for a transaction. Without Claims, payments cannot be claimed. Without a TestWallet, the page
-// does not offer it.
+// Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may be nil. Without
+// Refunds, payers cannot name addresses. Without an Inspector, only stored payments are shown for a transaction.
+// Without Claims, payments cannot be claimed. Without a TestWallet, the page does not offer it.
 type Config struct {
 	Reader     Reader
 	Merchants  Merchants     // if nil, pages show merchants by id
@@ -95,8 +93,7 @@ type Config struct {
 	Feed webpage.Feed
 	// MaxStreams bounds the streams of open pages in all; 0 means MaxStreams.
 	MaxStreams int
-	// Opened, when set, is called whenever a payer's page of an invoice is opened. It must not
-	// wait.
+	// Opened, when set, is called whenever a payer's page of an invoice is opened. It must not wait.
 	Opened func(invoiceID string)
 	// Refused counts requests beyond a limit.
 	Refused func(limit string)
@@ -104,11 +101,9 @@ type Config struct {
 	// can pay. Both may be nil.
 	X402      http.Handler
 	TakesX402 func(chainKey string) bool
-	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of
-	// the request's host.
+	// Origins rejects unsafe requests of foreign origins; nil allows only the origin of the request's host.
 	Origins *http.CrossOriginProtection
-	// PublicURL is the base URL of the pages, without a trailing slash; empty if it is not
-	// known.
+	// PublicURL is the base URL of the pages, without a trailing slash; empty if it is not known.
 	PublicURL string
 	// MailURL is the base URL of the pages in mails.
 	MailURL string

@@ -186,8 +186,7 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 	return v
 }
 
-// resultOnOtherChain returns the result of a transaction on another chain than the
-// invoice's.
+// resultOnOtherChain returns the result of a transaction on another chain than the invoice's.
 func (s pageInput) resultOnOtherChain(r chain.Report) checkResult {
 	v := s.result(warn, "result.network.headline", s.say("result.network.text", values{"Other": networkName(s.text, r.Chain.Key, r.Chain.Name), "Network": s.network()}))
 	reached := slices.ContainsFunc(r.Transfers, func(m chain.Transfer) bool { return s.receives(m.To) })
@@ -208,8 +207,7 @@ func (s pageInput) resultOnOtherChain(r chain.Report) checkResult {
 	return v
 }
 
-// resultOfMined returns the result of a mined transaction without a stored payment to the
-// invoice's address.
+// resultOfMined returns the result of a mined transaction without a stored payment to the invoice's address.
 func (s pageInput) resultOfMined(r chain.Report) checkResult {
 	var here []chain.Transfer
 	for _, m := range r.Transfers {

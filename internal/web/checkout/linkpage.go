@@ -100,9 +100,8 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, http.StatusOK, "link.html", v)
 }
 
-// payLink makes an invoice of a payment link, and redirects to its checkout. If the link does not take
-// the amount, it redirects to the link's page with the amount, so that the payer can navigate between
-// the pages.
+// payLink makes an invoice of a payment link, and redirects to its checkout. If the link does not take the amount, it
+// redirects to the link's page with the amount, so that the payer can navigate between the pages.
 func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	visit, err := visitIn(r)
 	if err != nil {
@@ -191,8 +190,7 @@ func visitIn(r *http.Request) (string, error) {
 	return visit, nil
 }
 
-// parseAmount parses the amount that a payer types. If the link does not take it, problem is the
-// reason.
+// parseAmount parses the amount that a payer types. If the link does not take it, problem is the reason.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
 	amount, err := webpage.ParseAmount(typed, l.text.Lang(), l.token.Decimals)
 	var id string

@@ -186,8 +186,7 @@ type mailForm struct {
 	Sent    bool
 }
 
-// mailReceipt queues the receipt for the address of the form, and redirects to the
-// receipt.
+// mailReceipt queues the receipt for the address of the form, and redirects to the receipt.
 func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	s, refunds, err := c.loadReceipt(r.Context(), r.PathValue("id"))
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 const (
 	// StreamsOfInvoice bounds the streams of one invoice.
 	StreamsOfInvoice = 20
-	// StreamsOfClient bounds the streams of one client network. An IPv6 site may have SiteWeight times
-	// as many.
+	// StreamsOfClient bounds the streams of one client network. An IPv6 site may have SiteWeight times as many.
 	StreamsOfClient = 50
 	// MaxStreams bounds the streams of all clients. A merchant and a client network have a share.
 	MaxStreams = 20_000

@@ -62,8 +62,7 @@ func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
 // x402Path is the path below which programs pay invoices.
 const x402Path = "/x402/invoices/"
 
-// isProgram reports whether a request for a page carries a payment of the x402 protocol, or
-// accepts JSON and no page.
+// isProgram reports whether a request for a page carries a payment of the x402 protocol, or accepts JSON and no page.
 func isProgram(r *http.Request) bool {
 	if r.Header.Get(x402.HeaderSignature) != "" {
 		return true
@@ -72,8 +71,7 @@ func isProgram(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// payFromTestWallet pays the invoice from the test wallet if it is due, and redirects to
-// its page.
+// payFromTestWallet pays the invoice from the test wallet if it is due, and redirects to its page.
 func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) error {
 	s, err := c.load(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -152,8 +150,7 @@ func isInvoiceID(id string) bool {
 	return strings.HasPrefix(id, invoice.PrefixInvoice) && len(id) <= MaxID && !strings.ContainsFunc(id, isNotIDChar)
 }
 
-// load reads the input of the page, in English. The error is errNotFound if there is no
-// such invoice.
+// load reads the input of the page, in English. The error is errNotFound if there is no such invoice.
 func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if !isInvoiceID(id) {
 		return pageInput{}, errNotFound // not every text is valid in a database

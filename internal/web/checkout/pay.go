@@ -103,8 +103,7 @@ func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above
 }
 
-// record returns the terms that are hashed into the on-chain id, and the outcome of the invoice on the
-// chain.
+// record returns the terms that are hashed into the on-chain id, and the outcome of the invoice on the chain.
 func (s pageInput) record() []fact {
 	inv := s.invoice
 	name := func(id string) string { return s.text.T(id, nil) }
@@ -284,12 +283,11 @@ func (s pageInput) walletData() walletData {
 // walletLink opens a page in the browser of a wallet on a phone.
 type walletLink struct{ Name, URL string }
 
-// walletLinks returns the links that open a page in each known wallet, or nil without a public URL.
-// The formats are documented at
-// docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks,
+// walletLinks returns the links that open a page in each known wallet, or nil without a public URL. The formats are
+// documented at docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks,
 // docs.cdp.coinbase.com/coinbase-wallet/developer-guidance/mobile-dapp-integration and
-// developer.trustwallet.com/developer/develop-for-trust/deeplinking. Rabby documents no format: it is
-// read from useUniversalLinkOnTop in github.com/RabbyHub/rabby-mobile.
+// developer.trustwallet.com/developer/develop-for-trust/deeplinking. Rabby documents no format: it is read from
+// useUniversalLinkOnTop in github.com/RabbyHub/rabby-mobile.
 func walletLinks(publicURL, path string) []walletLink {
 	if publicURL == "" {
 		return nil

@@ -54,8 +54,7 @@ type movement struct {
 	Late                     bool
 }
 
-// receipt answers with the receipt of an invoice. The parameter check is the on-chain id
-// of a code that was scanned.
+// receipt answers with the receipt of an invoice. The parameter check is the on-chain id of a code that was scanned.
 func (c *Checkout) receipt(w http.ResponseWriter, r *http.Request) error {
 	s, refunds, err := c.loadReceipt(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -74,8 +73,7 @@ func (c *Checkout) receipt(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, http.StatusOK, "receipt.html", data)
 }
 
-// loadReceipt reads the input of a receipt. The error is errNoReceipt while no payment of
-// the invoice is final.
+// loadReceipt reads the input of a receipt. The error is errNoReceipt while no payment of the invoice is final.
 func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, refunds []invoice.RefundRecord, err error) {
 	if s, err = c.load(ctx, id); err != nil {
 		return s, nil, err

@@ -29,8 +29,7 @@ const (
 
 // Refunds reads and changes the refunds that wait for an address from the payer.
 type Refunds interface {
-	// RefundByClaimToken returns the refund with the token of a page, or db.ErrNotFound. *db.DB
-	// implements it.
+	// RefundByClaimToken returns the refund with the token of a page, or db.ErrNotFound. *db.DB implements it.
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
 	// NameRefundAddress and CheckRecipient are implemented by ledger.Service.
 	NameRefundAddress(ctx context.Context, claim ledger.RefundClaim) (invoice.RefundRecord, error)
@@ -210,8 +209,7 @@ func (c *Checkout) confirmation(r invoice.RefundRecord, to invoice.Address) *ref
 	}
 }
 
-// parseRecipient parses the address that a payer types. wrong is a text about one that cannot be
-// taken, or empty.
+// parseRecipient parses the address that a payer types. wrong is a text about one that cannot be taken, or empty.
 func (c *Checkout) parseRecipient(ctx context.Context, r invoice.RefundRecord, typed string) (to invoice.Address, wrong problem, err error) {
 	to, err = chain.ParseAddress(compact(typed))
 	if err != nil {

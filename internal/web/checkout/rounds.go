@@ -92,10 +92,9 @@ func (p *openPages) takeChanged() *openPage {
 	}
 }
 
-// observe looks at the chains and at all pages. It marks
-// the pages that a chain or the clock has changed, and sends new numbers of confirmations and
-// statuses that are to be repeated. A repeated status that depends on payments is read again, since the
-// end of a refund and a new transfer amount write neither an event nor a change.
+// observe looks at the chains and at all pages. It marks the pages that a chain or the clock has changed, and sends new
+// numbers of confirmations and statuses that are to be repeated. A repeated status that depends on payments is read
+// again, since the end of a refund and a new transfer amount write neither an event nor a change.
 func (p *openPages) observe(ctx context.Context) {
 	p.followChains(ctx)
 	now, beat := p.checkout.conf.Now(), time.Now()
@@ -161,8 +160,7 @@ func (p *openPages) look(ctx context.Context, key string, before look) (look, er
 	return look{following: now, unattributed: payments(rows)}, err
 }
 
-// reread reads the changed pages that this round can read. After an error it leaves the others for
-// later.
+// reread reads the changed pages that this round can read. After an error it leaves the others for later.
 func (p *openPages) reread(ctx context.Context) {
 	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
 		if err := p.rereadOne(ctx, page); err != nil {

@@ -200,10 +200,9 @@ func (c *Checkout) follow(ctx context.Context, chainKey string) (following, erro
 	}, nil
 }
 
-// isBlind reports whether a payment that was just made may not be seen: the chain is halted, or there
-// is no proof within BlindAfter that its newest blocks are read. A recent block is a proof, whichever
-// process read it. On a chain that pauses, a recent sync of this process's indexer is a proof, unless
-// it reads old blocks.
+// isBlind reports whether a payment that was just made may not be seen: the chain is halted, or there is no proof
+// within BlindAfter that its newest blocks are read. A recent block is a proof, whichever process read it. On a chain
+// that pauses, a recent sync of this process's indexer is a proof, unless it reads old blocks.
 func (f following) isBlind(now time.Time) bool {
 	recent := func(t time.Time) bool { return now.Sub(t).Abs() <= BlindAfter }
 	return f.halted || !recent(f.indexed.Time) && (f.CatchingUp || !recent(f.Synced))
@@ -215,9 +214,8 @@ var usualTimes = []time.Duration{
 	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
 }
 
-// usualTime returns how long blocks of the chain usually take to become final: the difference in age
-// of the newest final block and the newest block, rounded up. It is 0 if that is unusually long, or
-// unknown.
+// usualTime returns how long blocks of the chain usually take to become final: the difference in age of the newest
+// final block and the newest block, rounded up. It is 0 if that is unusually long, or unknown.
 func (f following) usualTime() time.Duration {
 	took := f.indexed.Time.Sub(f.confirmed.Time)
 	for _, t := range usualTimes {
@@ -231,8 +229,7 @@ func (f following) usualTime() time.Duration {
 // maxUnmatched bounds the payments without an invoice that a page looks at, newest first.
 const maxUnmatched = 20
 
-// unmatched describes the payments of a wrong amount that may be meant for an invoice. The zero value
-// describes none.
+// unmatched describes the payments of a wrong amount that may be meant for an invoice. The zero value describes none.
 type unmatched struct {
 	to, token invoice.Address
 	chainKey  string
@@ -240,8 +237,7 @@ type unmatched struct {
 	due       invoice.Amount // what the page asks for
 }
 
-// unmatched returns the payments that may be meant for the invoice. At a deposit address every amount
-// is attributed.
+// unmatched returns the payments that may be meant for the invoice. At a deposit address every amount is attributed.
 func (s pageInput) unmatched() unmatched {
 	u := unmatched{to: s.invoice.Merchant, token: s.invoice.Token, chainKey: s.invoice.ChainKey, after: s.invoice.FromBlock}
 	switch st := s.state(); {

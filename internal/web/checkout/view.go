@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
-// state is the state that the page shows. It is finer than the invoice's status: an open
-// invoice may be unpaid, partly paid, paid but not confirmed, past its expiry but
-// with blocks left to index, or held for a person after a recovery.
+// state is the state that the page shows. It is finer than the invoice's status: an open invoice may be unpaid, partly
+// paid, paid but not confirmed, past its expiry but with blocks left to index, or held for a person after a recovery.
 type state string
 
 const (
@@ -252,8 +251,7 @@ func (s pageInput) state() state {
 // asks for no other payment, because most are mined again within minutes.
 const awaitOrphans = 10 * time.Minute
 
-// awaitedUntil returns the time until which the newest payments that a reorg has dropped are awaited, or
-// the zero time.
+// awaitedUntil returns the time until which the newest payments that a reorg has dropped are awaited, or the zero time.
 func awaitedUntil(newest []ledger.PaymentRow) (until time.Time) {
 	for _, p := range newest {
 		if end := p.OrphanedAt.Add(awaitOrphans); p.Status == invoice.Orphaned && end.After(until) {

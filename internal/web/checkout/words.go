@@ -56,8 +56,7 @@ func (s pageInput) sayAll(v values, ids ...string) (text []template.HTML) {
 	return text
 }
 
-// unknownWords returns the texts for an invoice on a chain that cannot be read, or that has dropped a
-// payment.
+// unknownWords returns the texts for an invoice on a chain that cannot be read, or that has dropped a payment.
 func (s pageInput) unknownWords() (string, []template.HTML) {
 	if !s.following.isBlind(s.now) {
 		return s.text.T("result.orphaned.headline", nil), s.say("result.orphaned.text", nil)
@@ -70,8 +69,7 @@ func (s pageInput) unknownWords() (string, []template.HTML) {
 	return s.text.T("status.unknown.headline", nil), append(s.sayAll(v, "status.unknown.text", "status.unknown.paid"), s.sayAll(v, then...)...)
 }
 
-// checkingWords returns the texts for an invoice that cannot be paid now, and whether a payment in
-// flight counts.
+// checkingWords returns the texts for an invoice that cannot be paid now, and whether a payment in flight counts.
 func (s pageInput) checkingWords() (string, []template.HTML) {
 	v := values{"Merchant": s.merchant(), "Time": s.text.Time(s.invoice.ExpiresAt)}
 	if s.invoice.EndedInLostPast() {

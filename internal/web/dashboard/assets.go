@@ -47,8 +47,7 @@ func loadFiles() map[string]webpage.File {
 	return all
 }
 
-// texts returns the texts of the dashboard. They are parsed at first use. A text that a language lacks
-// is English.
+// texts returns the texts of the dashboard. They are parsed at first use. A text that a language lacks is English.
 var texts = sync.OnceValue(func() *locale.Catalogue {
 	folder, err := fs.Sub(textFiles, "texts")
 	if err != nil {
@@ -57,8 +56,7 @@ var texts = sync.OnceValue(func() *locale.Catalogue {
 	return locale.Open(folder)
 })
 
-// maxTemplateSets bounds the languages and time zones with cached templates. Beyond it, the cache is
-// cleared.
+// maxTemplateSets bounds the languages and time zones with cached templates. Beyond it, the cache is cleared.
 const maxTemplateSets = 64
 
 // templateSet is the input of the functions of templates.

@@ -47,8 +47,7 @@ type customerPage struct {
 	All, Export     string                  // addresses of the list of the customer's invoices, and of its CSV
 }
 
-// customer shows a customer: the sums of all invoices, and the newest invoices with their payments and
-// refunds.
+// customer shows a customer: the sums of all invoices, and the newest invoices with their payments and refunds.
 func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 	v, key := visitOf(r), r.URL.Query().Get("customer")
 	chosen := url.Values{"customer": {key}}
@@ -74,8 +73,7 @@ func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "customer.html", "invoice.customer", body)
 }
 
-// addCustomerTransfers adds the payments and refunds of the invoices on a customer's page, a few
-// of each invoice.
+// addCustomerTransfers adds the payments and refunds of the invoices on a customer's page, a few of each invoice.
 func (d *Dashboard) addCustomerTransfers(r *http.Request, body *customerPage) {
 	const ofInvoice = "10"
 	for _, inv := range body.Invoices {

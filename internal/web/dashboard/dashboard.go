@@ -25,8 +25,7 @@ import (
 // Config is the configuration of a Dashboard. All fields are required, but PublicURL may
 // be empty, Player nil, and Secure, MailsInvoices and Open false.
 type Config struct {
-	// API answers the requests of the REST interface that carry their principal in the
-	// context.
+	// API answers the requests of the REST interface that carry their principal in the context.
 	API      http.Handler
 	Sessions *access.SessionManager
 	Chains   []chain.Chain
@@ -49,8 +48,7 @@ type Config struct {
 	URL string
 	// Secure is set if browsers reach the dashboard only by HTTPS.
 	Secure bool
-	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called
-	// with it.
+	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called with it.
 	Feed   webpage.Feed
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -178,8 +176,7 @@ func (d *Dashboard) transferRoutes() []webpage.Route {
 	}
 }
 
-// developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint,
-// requests and events.
+// developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint, requests and events.
 func (d *Dashboard) developerRoutes() []webpage.Route {
 	// dangerous wraps actions that grant or revoke access, and leads back to a page.
 	dangerous := func(pattern string, scope access.Scope, page string, h handler) webpage.Route {

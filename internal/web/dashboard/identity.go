@@ -7,8 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// MerchantName returns the name of the merchant that the page is about, or its id, or "". It is for
-// templates.
+// MerchantName returns the name of the merchant that the page is about, or its id, or "". It is for templates.
 func (v *visit) MerchantName() string { return cmp.Or(v.profile.Name, v.merchant) }
 
 // MerchantLogo returns the address of the merchant's logo, or "". It is for templates.

@@ -81,8 +81,7 @@ type inboxItem struct {
 	Others     []inboxPayment // other payments of the account that got a refund without a payment
 }
 
-// inboxPayment is a payment of an invoice that can be refunded, or a payment that a refund may be
-// meant for.
+// inboxPayment is a payment of an invoice that can be refunded, or a payment that a refund may be meant for.
 type inboxPayment struct {
 	apitypes.Payment
 	Page string // page on which it is refunded, or its own page

@@ -159,8 +159,7 @@ func (d *Dashboard) redirect(w http.ResponseWriter, r *http.Request, err error, 
 // maxMoments is how many entries of a timeline a page shows.
 const maxMoments = 200
 
-// addTimeline adds the timeline of an invoice to its page, from the cursor in the parameter
-// timeline on.
+// addTimeline adds the timeline of an invoice to its page, from the cursor in the parameter timeline on.
 func (d *Dashboard) addTimeline(r *http.Request, view *invoiceView) {
 	query := url.Values{"limit": {strconv.Itoa(maxMoments)}}
 	if cursor := r.URL.Query().Get("timeline"); cursor != "" {

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// newInvoice shows the form of a new invoice, with the terms of the one that the parameter
-// from names, if any.
+// newInvoice shows the form of a new invoice, with the terms of the one that the parameter from names, if any.
 func (d *Dashboard) newInvoice(w http.ResponseWriter, r *http.Request) error {
 	f := d.newInvoiceForm(visitOf(r))
 	if from := r.URL.Query().Get("from"); from != "" {

@@ -66,8 +66,7 @@ func withoutNil(body map[string]any) map[string]any {
 	return body
 }
 
-// refuse shows an error of the interface at its field. It returns the error if it is of
-// another kind.
+// refuse shows an error of the interface at its field. It returns the error if it is of another kind.
 func (f *fields) refuse(err error) error {
 	var p *problem
 	text, err := detail(err)

@@ -34,8 +34,7 @@ type lister[A, R any] struct {
 	filters         []filter
 	// rows returns the rows of an answer, and the cursor of the next page, or "".
 	rows func(answer A) (rows []R, cursor string)
-	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if
-	// there is no such page.
+	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if there is no such page.
 	jump func(v *visit, text string) string
 	// oneMerchant is set if the interface lists only objects of one merchant.
 	oneMerchant bool
@@ -211,8 +210,7 @@ func (f listFrame) Chosen() []field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(shown field) bool { return shown.Value == "" })
 }
 
-// Option returns the chosen option of a select, or an option with the value as text. It is for
-// templates.
+// Option returns the chosen option of a select, or an option with the value as text. It is for templates.
 func (f field) Option() option {
 	if i := slices.IndexFunc(f.Options, func(o option) bool { return o.Value == f.Value }); i >= 0 {
 		return f.Options[i]
@@ -252,9 +250,8 @@ func dayFilter(name, text, param string, end bool) filter {
 	return filter{name: name, text: text, kind: "date", day: param, end: end}
 }
 
-// dayText returns the Unix time at which a day such as 2026-11-23 begins in a time zone, or the day
-// after it if next is set. A text that is not a day is returned as it is, so that the interface
-// refuses it.
+// dayText returns the Unix time at which a day such as 2026-11-23 begins in a time zone, or the day after it if next is
+// set. A text that is not a day is returned as it is, so that the interface refuses it.
 func dayText(day string, end bool, zone *time.Location) string {
 	date, err := time.Parse(time.DateOnly, day)
 	if err != nil {

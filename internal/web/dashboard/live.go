@@ -30,16 +30,14 @@ const (
 	MaxStreams = 1000
 	// maxLiveID bounds the id of a page's invoice, in bytes.
 	maxLiveID = 64
-	// liveBatch is how long a stream collects news, so that a busy merchant's pages are not read again for
-	// each event.
+	// liveBatch is how long a stream collects news, so that a busy merchant's pages are not read again for each event.
 	liveBatch = time.Second
 	// liveHeartbeat is the interval of a stream's heartbeats.
 	liveHeartbeat = 20 * time.Second
 )
 
-// liveStream is the stream of an open page. Its messages are a number that grows with each change.
-// They do not contain the change: the page is read again, with the rights that the person has then.
-// The number is repeated as a heartbeat.
+// liveStream is the stream of an open page. Its messages are a number that grows with each change. They do not contain
+// the change: the page is read again, with the rights that the person has then. The number is repeated as a heartbeat.
 type liveStream struct {
 	*webpage.PushStream
 	version  int // guarded by the mutex of the streams

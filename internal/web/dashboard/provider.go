@@ -39,8 +39,7 @@ func (d *Dashboard) providerRoutes() []webpage.Route {
 	}
 }
 
-// flowCookie is the name of the cookie with what a browser has begun at the provider, and the page to go to
-// afterwards.
+// flowCookie is the name of the cookie with what a browser has begun at the provider, and the page to go to afterwards.
 func (d *Dashboard) flowCookie() string { return d.cookieName() + "-flow" }
 
 // flowOf returns the flow of the secret in a cookie for a purpose. To add an account, it has the session's token,

@@ -31,8 +31,7 @@ func (r requestRow) Outcome() string {
 // Listed reports whether the list of keys has the key of the request. It is for templates.
 func (r requestRow) Listed() bool { return !access.IsConfigured(r.KeyID) }
 
-// Unsafe reports whether the request created something without an Idempotency-Key. It is for
-// templates.
+// Unsafe reports whether the request created something without an Idempotency-Key. It is for templates.
 func (r requestRow) Unsafe() bool {
 	return r.IdempotencyKey != nil && !*r.IdempotencyKey && r.Status < http.StatusBadRequest
 }

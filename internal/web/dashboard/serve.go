@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// policy allows pages to load only files of this service: no inline scripts or styles, no
-// frames, no other host.
+// policy allows pages to load only files of this service: no inline scripts or styles, no frames, no other host.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 

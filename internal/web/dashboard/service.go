@@ -65,8 +65,7 @@ func (s service) get(ctx context.Context, path string, query url.Values, answer 
 	return err
 }
 
-// send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem and
-// internal errors.
+// send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem and internal errors.
 func (s service) send(ctx context.Context, method, path string, body, answer any) error {
 	return s.sendOnce(ctx, method, path, "", body, answer)
 }

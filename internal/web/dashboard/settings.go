@@ -219,8 +219,7 @@ func typedRows(r *http.Request, once bool) (rows []addressRow, valid bool) {
 
 // Sizes of the form with a logo.
 const (
-	// LogoFormBytes is the size of a form with the largest logo. The rest of the form takes less than
-	// 16 KiB.
+	// LogoFormBytes is the size of a form with the largest logo. The rest of the form takes less than 16 KiB.
 	LogoFormBytes = access.MaxLogoBytes + 16<<10
 	// MaxLogoForm is the size up to which a form that is too large is read and dropped. A browser shows
 	// the answer only after it has sent the request.

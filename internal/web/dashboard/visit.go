@@ -19,8 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// visit is what a page knows about the person who asks for it. Without a session, only the texts are
-// set.
+// visit is what a page knows about the person who asks for it. Without a session, only the texts are set.
 type visit struct {
 	session   access.Session
 	principal access.Principal
@@ -81,8 +80,7 @@ func (v *visit) query(pairs ...string) url.Values {
 	return query
 }
 
-// Zone returns the time zone of the page's times and days, which is the merchant's. It is for
-// templates.
+// Zone returns the time zone of the page's times and days, which is the merchant's. It is for templates.
 func (v *visit) Zone() *time.Location {
 	if v.zone == nil {
 		return time.UTC
@@ -270,8 +268,7 @@ func (d *Dashboard) giveCookie(w http.ResponseWriter, name, secret string, lifet
 // next returns the page to go to after the sign-in: pageAfter of the parameter next.
 func next(r *http.Request) string { return pageAfter(r.FormValue("next")) }
 
-// pageAfter returns the address of a page of the dashboard unchanged, and the first page's for any other
-// text.
+// pageAfter returns the address of a page of the dashboard unchanged, and the first page's for any other text.
 func pageAfter(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Path != "/dashboard" && !strings.HasPrefix(u.Path, "/dashboard/") ||

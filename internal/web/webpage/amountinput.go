@@ -19,11 +19,10 @@ var (
 // commaLanguages are the languages of the page that write a comma before the decimals.
 var commaLanguages = map[string]bool{"es": true, "fr": true, "de": true, "pt": true, "it": true, "tr": true}
 
-// ParseAmount converts an amount that a person types, in units of a currency, into minor units exactly.
-// Digits may be of any script. The last separator precedes the decimals if it differs from the others,
-// occurs once, and does not look like a separator of thousands in the language: in English 4.90, 4,90,
-// 1,234.5 and 1.234,5 are amounts with decimals, and 1,234 is ambiguous. Errors are ErrSyntax,
-// ErrAmbiguous, invoice.ErrTooPrecise and invoice.ErrAmountOverflow.
+// ParseAmount converts an amount that a person types, in units of a currency, into minor units exactly. Digits may be
+// of any script. The last separator precedes the decimals if it differs from the others, occurs once, and does not look
+// like a separator of thousands in the language: in English 4.90, 4,90, 1,234.5 and 1.234,5 are amounts with decimals,
+// and 1,234 is ambiguous. Errors are ErrSyntax, ErrAmbiguous, invoice.ErrTooPrecise and invoice.ErrAmountOverflow.
 func ParseAmount(typed, language string, decimals int) (invoice.Amount, error) {
 	if len(typed) > MaxLength {
 		return invoice.Amount{}, ErrSyntax

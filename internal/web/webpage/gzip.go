@@ -40,8 +40,7 @@ func compress(body []byte, w *gzip.Writer) []byte {
 	return b.Bytes()
 }
 
-// MinCompressed is the size above which data is compressed. Less fits into one segment of a connection
-// anyway.
+// MinCompressed is the size above which data is compressed. Less fits into one segment of a connection anyway.
 const MinCompressed = 1024
 
 // maxCompressing bounds the bodies that are compressed at a time, and so their memory: a writer has

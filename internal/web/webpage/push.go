@@ -127,8 +127,7 @@ func (s *PushStream) Serve(ctx context.Context, left func()) {
 	}()
 }
 
-// Send sends a message to the client, and returns immediately. It replaces a message that was not sent
-// yet.
+// Send sends a message to the client, and returns immediately. It replaces a message that was not sent yet.
 func (s *PushStream) Send(message []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,12 +7,10 @@ import (
 	"rsc.io/qr"
 )
 
-// QuietZone is the width of the white margin of a QR code, in modules
-// (ISO/IEC 18004).
+// QuietZone is the width of the white margin of a QR code, in modules (ISO/IEC 18004).
 const QuietZone = 4
 
-// QRCode is a QR code as an SVG path. Path fills the black modules of a square of Size
-// modules, including the margin.
+// QRCode is a QR code as an SVG path. Path fills the black modules of a square of Size modules, including the margin.
 type QRCode struct {
 	Size int
 	Path string

@@ -126,8 +126,7 @@ const (
 	NoCredential Credential = "none"
 	// KeyCredential is an access key with the route's scope.
 	KeyCredential Credential = "key"
-	// OperatorCredential is an access key of the operator, of any scope. It is not required at a private
-	// listener.
+	// OperatorCredential is an access key of the operator, of any scope. It is not required at a private listener.
 	OperatorCredential Credential = "operator"
 	// OptionalCredential is an access key of the operator that is not required. At a listener that is not
 	// private, an answer without it has no details.

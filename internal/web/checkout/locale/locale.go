@@ -44,8 +44,7 @@ type Catalogue struct {
 	matcher   language.Matcher
 }
 
-// loaded returns the texts of payers' pages. They are parsed at first use, because most commands never
-// need them.
+// loaded returns the texts of payers' pages. They are parsed at first use, because most commands never need them.
 var loaded = sync.OnceValue(func() *Catalogue { return Open(files) })
 
 // English returns the language for payers who ask for no supported language.
@@ -163,8 +162,7 @@ func (t *Text) T(id string, values Values) string {
 // Marked is a value that pages show in a separate element.
 type Marked interface{ HTML() template.HTML }
 
-// HTML returns a text for a page. It escapes the values, except values of type template.HTML and
-// Marked.
+// HTML returns a text for a page. It escapes the values, except values of type template.HTML and Marked.
 func (t *Text) HTML(id string, values Values) template.HTML {
 	return template.HTML(t.localize(id, values, markup)) //nolint:gosec // values are escaped, and texts have no markup
 }
@@ -213,8 +211,7 @@ func (t *Text) localize(id string, values Values, show func(any) string) string 
 	return text
 }
 
-// config returns what go-i18n needs for a text with its values. count decides the plural form; nil
-// without one.
+// config returns what go-i18n needs for a text with its values. count decides the plural form; nil without one.
 func config(id string, values Values, count any) *i18n.LocalizeConfig {
 	return &i18n.LocalizeConfig{MessageID: id, TemplateData: values, PluralCount: count}
 }

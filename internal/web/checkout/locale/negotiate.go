@@ -56,8 +56,7 @@ func wanted(list string) []language.Tag {
 	return tags
 }
 
-// weight returns the weight of a parameter such as q=0.8: 1 without one, and 0 if it is
-// malformed.
+// weight returns the weight of a parameter such as q=0.8: 1 without one, and 0 if it is malformed.
 func weight(parameter string) float64 {
 	value, found := strings.CutPrefix(strings.ToLower(strings.ReplaceAll(parameter, " ", "")), "q=")
 	if !found {

@@ -1,13 +1,11 @@
 //go:build ignore
 
-// Command bundle bundles the TypeScript modules of pages. It is run with the
-// modules of tools/go.mod.
+// Command bundle bundles the TypeScript modules of pages. It is run with the modules of tools/go.mod.
 //
 //	go run -modfile=../../../../tools/go.mod bundle.go -modules DIR -out DIR [-classic MODULE] MODULE...
 //
-// It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm packages in it.
-// The bundles are modules, except the classic one, which is a script that declares no name in its
-// page.
+// It writes NAME.js for each NAME.ts, and NAME.LICENSE with the licenses of the npm packages in it. The bundles are
+// modules, except the classic one, which is a script that declares no name in its page.
 package main
 
 import (
