@@ -102,15 +102,8 @@ func asIs(s string) (string, error) { return s, nil }
 
 // lineItems reads the optional array. Errors name the element and its member, as in lineItems[2].amount.
 func lineItems(o object, name string, dst *[]invoice.LineItem) error {
-	return array(o, name, dst, func(path string, element any, item *invoice.LineItem) error {
-		member, ok := element.(map[string]any)
-		if !ok {
-			return invalidField(path, "must be an object; it is %s", kind(element))
-		}
-		return cmp.Or(
-			text(member, path+".", "label", &item.Label, asIs),
-			text(member, path+".", "amount", &item.Amount, invoice.ParseAmount),
-		)
+	return objects(o, name, dst, func(path string, in object, item *invoice.LineItem) error {
+		return cmp.Or(text(in, path, "label", &item.Label, asIs), text(in, path, "amount", &item.Amount, invoice.ParseAmount))
 	})
 }
 

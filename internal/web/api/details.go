@@ -112,11 +112,11 @@ func (m memberReader) metadata(o object, c *invoice.DetailsChange) error {
 	})
 }
 
-// texts reads an array of strings into dst, which is unchanged if the array is absent.
-func texts(o object, name string, dst *[]string) error {
-	return array(o, name, dst, func(path string, element any, to *string) error {
+// texts reads an array of strings into dst, which is unchanged if the array is absent. It does not check the texts.
+func texts[T ~string](o object, name string, dst *[]T) error {
+	return array(o, name, dst, func(path string, element any, to *T) error {
 		text, ok := element.(string)
-		if *to = text; !ok {
+		if *to = T(text); !ok {
 			return invalidField(path, "must be a string; it is %s", kind(element))
 		}
 		return nil

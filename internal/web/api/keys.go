@@ -56,19 +56,18 @@ func scopes(o object, name string, dst *access.Scopes) error {
 // rotateKey answers POST /api/keys/{id}/rotate.
 func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, o object) error {
 	overlap := int64(access.DefaultOverlap / time.Second)
-	if err := optional(o, "overlapSeconds", func(n string) error { return overlapSeconds(o, n, &overlap) }); err != nil {
+	if err := optional(o, "overlapSeconds", func(n string) error { return integer(o, n, 0, int64(access.MaxOverlap/time.Second), &overlap) }); err != nil {
 		return err
 	}
 	record, key, err := a.conf.Keys.Rotate(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), time.Duration(overlap)*time.Second)
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()}, err)
 }
 
-// overlapSeconds reads the overlap of a rotation.
-func overlapSeconds(o object, name string, dst *int64) error {
-	most := int64(access.MaxOverlap / time.Second)
+// integer reads an integer within bounds, in digits only.
+func integer(o object, name string, least, most int64, dst *int64) error {
 	n, err := strconv.ParseInt(fmt.Sprint(o[name]), 10, 64)
-	if _, quoted := o[name].(string); err != nil || quoted || n < 0 || n > most {
-		return invalidField(name, "must be an integer from 0 to %d", most)
+	if _, quoted := o[name].(string); err != nil || quoted || n < least || n > most {
+		return invalidField(name, "must be an integer from %d to %d", least, most)
 	}
 	*dst = n
 	return nil

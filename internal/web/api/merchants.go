@@ -118,14 +118,11 @@ func addressesByChain(o object, name string) (map[string]invoice.Address, error)
 	return all, nil
 }
 
-// allowedAddresses reads an array of objects with chainKey and address into dst, which is unchanged if the array is absent.
+// allowedAddresses reads an array of objects with chainKey and address into dst, which is unchanged if the array is
+// absent.
 func allowedAddresses(o object, name string, dst *[]invoice.AllowedAddress) error {
-	return array(o, name, dst, func(path string, element any, to *invoice.AllowedAddress) error {
-		in, ok := element.(map[string]any)
-		if !ok {
-			return invalidField(path, "must be an object; it is %s", kind(element))
-		}
-		return cmp.Or(text(in, path+".", "chainKey", &to.ChainKey, asIs), text(in, path+".", "address", &to.Address, chain.ParseAddress))
+	return objects(o, name, dst, func(path string, in object, to *invoice.AllowedAddress) error {
+		return cmp.Or(text(in, path, "chainKey", &to.ChainKey, asIs), text(in, path, "address", &to.Address, chain.ParseAddress))
 	})
 }
 

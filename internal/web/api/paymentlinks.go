@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -112,13 +111,10 @@ func parseSettlementAddress(s string) (invoice.Address, error) {
 
 // lifetime reads a number of seconds, in digits only.
 func lifetime(o object, name string, dst *time.Duration) error {
-	least, most := int64(invoice.MinLinkLifetime/time.Second), int64(invoice.MaxLifetime/time.Second)
-	n, err := strconv.ParseInt(fmt.Sprint(o[name]), 10, 64)
-	if _, quoted := o[name].(string); err != nil || quoted || n < least || n > most {
-		return invalidField(name, "must be an integer from %d to %d", least, most)
-	}
+	var n int64
+	err := integer(o, name, int64(invoice.MinLinkLifetime/time.Second), int64(invoice.MaxLifetime/time.Second), &n)
 	*dst = time.Duration(n) * time.Second
-	return nil
+	return err
 }
 
 // getPaymentLink answers GET /api/payment-links/{id}.

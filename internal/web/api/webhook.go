@@ -21,7 +21,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 // putWebhook answers PUT /api/merchants/{id}/webhook.
 func (a *API) putWebhook(w http.ResponseWriter, r *http.Request, o object) error {
 	var set webhooks.Settings
-	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), eventTypes(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
+	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), texts(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
 		return err
 	}
 	v, secret, err := a.conf.Endpoints.Put(r.Context(), r.PathValue("id"), set)
@@ -31,34 +31,27 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request, o object) error
 	return a.writeJSON(w, r, http.StatusCreated, apitypes.WebhookSecretResponse{Webhook: fromView(v, a.conf.Now()), Secret: secret}, err)
 }
 
-// eventTypes reads an array of event types into dst, which is unchanged if the array is
-// absent. It does not check which types are allowed.
-func eventTypes(o object, name string, dst *[]invoice.EventType) error {
-	return array(o, name, dst, func(path string, element any, typ *invoice.EventType) error {
-		text, ok := element.(string)
-		if !ok {
-			return invalidField(path, "must be a string; it is %s", kind(element))
+// headerChanges reads an array of headers into dst, which is unchanged if the array is absent.
+func headerChanges(o object, name string, dst *[]webhooks.HeaderChange) error {
+	return objects(o, name, dst, func(path string, in object, change *webhooks.HeaderChange) error {
+		if err := text(in, path, "name", &change.Name, asIs); err != nil {
+			return err
 		}
-		*typ = invoice.EventType(text)
-		return nil
+		return optional(in, "value", func(member string) error {
+			change.Value = new(string)
+			return text(in, path, member, change.Value, asIs)
+		})
 	})
 }
 
-// headerChanges reads an array of headers into dst, which is unchanged if the array is absent.
-func headerChanges(o object, name string, dst *[]webhooks.HeaderChange) error {
-	return array(o, name, dst, func(path string, element any, change *webhooks.HeaderChange) error {
-		member, ok := element.(map[string]any)
+// objects is array for elements that are objects. Their paths end with a dot.
+func objects[T any](o object, name string, dst *[]T, read func(path string, in object, to *T) error) error {
+	return array(o, name, dst, func(path string, element any, to *T) error {
+		in, ok := element.(map[string]any)
 		if !ok {
 			return invalidField(path, "must be an object; it is %s", kind(element))
 		}
-		if err := text(object(member), path+".", "name", &change.Name, asIs); err != nil {
-			return err
-		}
-		if _, given := member["value"]; !given {
-			return nil
-		}
-		change.Value = new(string)
-		return text(object(member), path+".", "value", change.Value, asIs)
+		return read(path+".", in, to)
 	})
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,10 +193,7 @@ func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice
 
 // urlOf returns the URL of the service, without a trailing slash: the configured one, or the request's.
 func (a *API) urlOf(r *http.Request) string {
-	if a.conf.PublicURL != "" {
-		return a.conf.PublicURL
-	}
-	return limits.BaseURL(r)
+	return cmp.Or(a.conf.PublicURL, limits.BaseURL(r))
 }
 
 // publicInvoice returns an invoice that payers may see, or db.ErrNotFound.
