@@ -163,16 +163,19 @@ func (a *API) route(pattern string, scope access.Scope, h handler, options ...we
 
 // pathChecks check the id in the paths of routes, because not every text is valid in a database. A malformed one is not
 // found.
-var pathChecks = []struct {
-	path  string // beginning
-	check func(r *http.Request) error
-}{
+var pathChecks = []pathCheck{
 	{"/api/invoices/{id}", idWith(invoice.PrefixInvoice)}, {"/api/payments/{id}", idWith(invoice.PrefixPayment)},
 	{"/api/refunds/{id}", idWith(invoice.PrefixRefund)}, {"/api/events/{id}", idWith(invoice.PrefixEvent)},
 	{"/api/payment-links/{id}", idWith(invoice.PrefixPaymentLink)}, {"/api/inbox/decisions/{id}", idWith(invoice.PrefixDecision)},
 	{"/api/keys/{id}", idWith(access.PrefixKey)}, {"/api/approvals/{id}", idWith(access.PrefixApproval)},
 	{"/checkout/{id}", idWith(invoice.PrefixInvoice)}, {"/x402/invoices/{id}", idWith(invoice.PrefixInvoice)},
 	{"/api/merchants/{id}/webhook", seesMerchant},
+}
+
+// pathCheck checks the id in the paths that begin like one.
+type pathCheck struct {
+	path  string
+	check func(r *http.Request) error
 }
 
 // idWith returns a check of an id with a prefix.
