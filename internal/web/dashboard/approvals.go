@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -203,11 +204,8 @@ func (v *visit) approvalFacts(a action) (facts []approvalFact) {
 }
 
 // addressesOf returns the texts of default addresses, in order.
-func (v *visit) addressesOf(defaults map[string]string) (texts []string) {
-	for _, key := range slices.Sorted(maps.Keys(defaults)) {
-		texts = append(texts, v.Network(key)+" "+defaults[key])
-	}
-	return texts
+func (v *visit) addressesOf(defaults map[string]string) []string {
+	return db.Each(slices.Sorted(maps.Keys(defaults)), func(key string) string { return v.Network(key) + " " + defaults[key] })
 }
 
 // changesOf returns the texts of two lists: first those that are added, then those that end, then those that stay.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // chart shows the settled amounts of a currency by day and chain as bars. Sums are in minor units.
@@ -38,11 +39,7 @@ const (
 
 // newCharts returns a chart for each currency of the lines, in their order.
 func (v *visit) newCharts(lines []apitypes.SummaryLine, days []string) []chart {
-	var charts []chart
-	for _, unit := range v.units(lines, days[0]) {
-		charts = append(charts, unit.chart(days))
-	}
-	return charts
+	return db.Each(v.units(lines, days[0]), func(u *chartUnit) chart { return u.chart(days) })
 }
 
 // chartUnit is the lines of a currency.

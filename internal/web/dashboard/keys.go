@@ -65,9 +65,7 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, i := range open {
-		body.Invitations = append(body.Invitations, invitationView{Invitation: i, Role: i.Scopes.Role()})
-	}
+	body.Invitations = db.Each(open, func(i access.Invitation) invitationView { return invitationView{Invitation: i, Role: i.Scopes.Role()} })
 	for _, k := range list.Keys {
 		switch row := v.keyRow(k); {
 		case row.State != string(access.Active):

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -235,10 +236,7 @@ func severalNetworks(v *visit) []option {
 
 // networks returns the networks of the service in the order of their names.
 func (v *visit) networks() []option {
-	all := make([]option, 0, len(v.chains))
-	for key := range v.chains {
-		all = append(all, option{Value: key, Text: v.Network(key)})
-	}
+	all := db.Each(slices.Collect(maps.Keys(v.chains)), func(key string) option { return option{Value: key, Text: v.Network(key)} })
 	slices.SortFunc(all, func(a, b option) int {
 		return cmp.Or(strings.Compare(a.Text, b.Text), strings.Compare(a.Value, b.Value))
 	})

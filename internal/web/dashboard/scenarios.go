@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -99,9 +100,7 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view.InvoiceID, view.Steps = played.InvoiceID, played.Steps
-	for _, e := range played.Events {
-		view.Events = append(view.Events, playedRow{eventRowOf(e.EventRecord), e.Redelivered})
-	}
+	view.Events = db.Each(played.Events, func(e PlayedEvent) playedRow { return playedRow{eventRowOf(e.EventRecord), e.Redelivered} })
 	status := http.StatusOK
 	if view.Error != "" {
 		status = http.StatusConflict

@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -176,19 +177,15 @@ func (v *visit) addressRows(all []addressRow) []addressRow {
 }
 
 // allowedRows returns the rows of allowed addresses.
-func allowedRows(all []apitypes.AllowedAddress) (rows []addressRow) {
-	for _, a := range all {
-		rows = append(rows, addressRow{ChainKey: a.ChainKey, Address: a.Address})
-	}
-	return rows
+func allowedRows(all []apitypes.AllowedAddress) []addressRow {
+	return db.Each(all, func(a apitypes.AllowedAddress) addressRow {
+		return addressRow{ChainKey: a.ChainKey, Address: a.Address}
+	})
 }
 
 // defaultRows returns the rows of default addresses, by chain.
-func defaultRows(all map[string]apitypes.Address) (rows []addressRow) {
-	for _, chainKey := range slices.Sorted(maps.Keys(all)) {
-		rows = append(rows, addressRow{ChainKey: chainKey, Address: all[chainKey]})
-	}
-	return rows
+func defaultRows(all map[string]apitypes.Address) []addressRow {
+	return db.Each(slices.Sorted(maps.Keys(all)), func(key string) addressRow { return addressRow{ChainKey: key, Address: all[key]} })
 }
 
 // typedRows returns the rows of a form without those that were cleared, and whether each address is
