@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,7 +43,7 @@ const (
 // defaultAuditCalls is about the number of calls a day for a chain that is read every 30 seconds.
 const defaultAuditCalls = 4
 
-func (r *resolver) chain(path string, f chainFile) Chain {
+func (r *resolver) chain(path string, f *chainFile) Chain {
 	c, builtin := chain.Lookup(f.ChainKey)
 	if f.ChainKey == "" {
 		r.fail(path+".chainKey", "is missing")
@@ -55,11 +56,8 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		c.StartBlock = &start
 	}
 	r.nodeLimits(path, f, &c)
-	c.CompareLogs = r.isOn(path+".compareLogs", f.CompareLogs, true)
-	c.AuditCallsPerMinute = defaultAuditCalls
-	if f.AuditCalls != nil {
-		c.AuditCallsPerMinute = int(r.number(path+".auditCallsPerMinute", *f.AuditCalls, 0, MaxAuditCalls))
-	}
+	c.CompareLogs = r.isOn(path+".compareLogs", &f.CompareLogs, "on")
+	c.AuditCallsPerMinute = int(r.count(path+".auditCallsPerMinute", &f.AuditCalls, defaultAuditCalls, 0, MaxAuditCalls))
 	c.Quorum = r.quorum(path, f)
 	if f.Finality != nil || !builtin {
 		c.Finality = r.finality(path+".finality", f.Finality)
@@ -72,8 +70,9 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 	}
 	r.contracts(path, f, &c)
 	r.explorer(path+".explorer", f.Explorer, &c)
-	c.Limits = r.spendLimits(path+".writer", f.Writer, c.Limits)
-	c.Sweep = r.sweepPolicy(path+".sweep", f.Sweep, c.Sweep.Time())
+	c.Limits = r.spendLimits(path+".writer", &f.Writer, c.Limits)
+	c.Sweep = r.sweepPolicy(path+".sweep", &f.Sweep, c.Sweep.Time())
+	f.fill(c)
 	out := Chain{Chain: c}
 	if f.OperatorKeyEnv != "" || f.OperatorKeyFile != "" {
 		if f.Registry == "" && f.DepositFactory == "" {
@@ -82,56 +81,70 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		out.OperatorKey = r.key(path+".operatorKey", f.OperatorKeyEnv, f.OperatorKeyFile)
 	}
 	r.readIntervals(path, f, &out)
-	out.Gasless = r.gasless(path+".gasless", f.Gasless)
+	out.Gasless = r.gasless(path+".gasless", &f.Gasless)
 	if out.Gasless != nil && f.OperatorKeyEnv == "" && f.OperatorKeyFile == "" {
 		r.fail(path+".gasless.enabled", "is on; it needs an operator key, which pays for the gas")
 	}
 	return out
 }
 
+// fill adds the settings of a built-in chain that the file leaves out.
+func (f *chainFile) fill(c chain.Chain) {
+	f.Name, f.Explorer = cmp.Or(c.Name, c.Key), cmp.Or(f.Explorer, scalar(cmp.Or(c.Explorer, "none")))
+	if f.ChainID == nil {
+		f.ChainID = number(c.ID)
+	}
+	if f.Quorum == nil {
+		f.Quorum = number(1)
+	}
+	if f.Finality == nil {
+		f.Finality = new(scalar(c.Finality.String()))
+	}
+	if len(f.Tokens) == 0 {
+		for _, t := range c.Tokens {
+			f.Tokens = append(f.Tokens, tokenFile{Currency: t.Currency, Address: scalar(chain.Checksum(t.Address))})
+		}
+	}
+	for i := range f.Tokens {
+		f.Tokens[i].Decimals = number(chain.TokenDecimals)
+	}
+}
+
 // nodeLimits reads the nodes of a chain, and the limits of calls and answers.
-func (r *resolver) nodeLimits(path string, f chainFile, c *chain.Chain) {
+func (r *resolver) nodeLimits(path string, f *chainFile, c *chain.Chain) {
 	c.RPC, c.Nodes = r.nodes(path+".rpc", f.RPC)
-	if f.MaxAnswerMiB != nil {
-		c.MaxAnswer = int64(r.number(path+".maxAnswerMiB", *f.MaxAnswerMiB, 1, MaxAnswerMiB)) << 20
-	}
-	if f.RequestCalls != nil {
-		c.RequestCalls = int(r.number(path+".requestCallsPerSecond", *f.RequestCalls, 1, MaxRequestCalls))
-	}
+	answer := uint64(cmp.Or(c.MaxAnswer, chain.MaxResponse))
+	c.MaxAnswer = int64(r.count(path+".maxAnswerMiB", &f.MaxAnswerMiB, answer>>20, 1, MaxAnswerMiB)) << 20
+	calls := uint64(cmp.Or(c.RequestCalls, chain.DefaultRequestCalls))
+	c.RequestCalls = int(r.count(path+".requestCallsPerSecond", &f.RequestCalls, calls, 1, MaxRequestCalls))
 }
 
 // isOn reads a setting that is on or off.
-func (r *resolver) isOn(path string, text scalar, byDefault bool) bool {
-	switch text {
-	case "":
-		return byDefault
-	case "on", "off":
-		return text == "on"
+func (r *resolver) isOn(path string, text *scalar, byDefault scalar) bool {
+	if *text = cmp.Or(*text, byDefault); *text != "on" && *text != "off" {
+		r.fail(path, "is %q; want on or off", *text)
 	}
-	r.fail(path, "is %q; want on or off", text)
-	return byDefault
+	return *text == "on"
 }
 
 // readIntervals reads how often a chain is read.
-func (r *resolver) readIntervals(path string, f chainFile, c *Chain) {
-	c.Latency = r.duration(path+".latency", f.Latency, DefaultLatency, MinLatency, MaxLatency)
-	c.IdleInterval = r.duration(path+".idleInterval", f.IdleInterval, DefaultIdleInterval, MinLatency, MaxIdleInterval)
+func (r *resolver) readIntervals(path string, f *chainFile, c *Chain) {
+	c.Latency = r.duration(path+".latency", &f.Latency, DefaultLatency, MinLatency, MaxLatency)
+	c.IdleInterval = r.duration(path+".idleInterval", &f.IdleInterval, DefaultIdleInterval, MinLatency, MaxIdleInterval)
 }
 
 // duration reads a duration within bounds.
-func (r *resolver) duration(path string, text scalar, otherwise, least, most time.Duration) time.Duration {
-	if text == "" {
-		return otherwise
-	}
-	d, err := time.ParseDuration(string(text))
+func (r *resolver) duration(path string, text *scalar, otherwise, least, most time.Duration) time.Duration {
+	*text = cmp.Or(*text, brief(otherwise))
+	d, err := time.ParseDuration(string(*text))
 	if err != nil || d < least || d > most {
-		r.fail(path, "is %q; want a duration of %s to %s, such as %s", text, least, most, otherwise)
+		r.fail(path, "is %q; want a duration of %s to %s, such as %s", *text, least, most, otherwise)
 	}
 	return d
 }
 
 // contracts reads the addresses of the service's contracts on a chain.
-func (r *resolver) contracts(path string, f chainFile, c *chain.Chain) {
+func (r *resolver) contracts(path string, f *chainFile, c *chain.Chain) {
 	for _, contract := range []struct {
 		key  string
 		text scalar
@@ -170,7 +183,7 @@ func (r *resolver) chainName(path, name string, c *chain.Chain) {
 }
 
 // chainID reads a chain id. It must be the built-in chain's, if there is one.
-func (r *resolver) chainID(path string, f chainFile, builtin uint64) uint64 {
+func (r *resolver) chainID(path string, f *chainFile, builtin uint64) uint64 {
 	if f.ChainID == nil {
 		if builtin == 0 {
 			r.fail(path, "is missing; %q is not built in", f.ChainKey)
@@ -198,7 +211,7 @@ func (r *resolver) finality(path string, text *scalar) chain.Finality {
 
 // quorum returns how many nodes must confirm a payment, and 0 when the file does
 // not set it.
-func (r *resolver) quorum(path string, f chainFile) int {
+func (r *resolver) quorum(path string, f *chainFile) int {
 	if f.Quorum == nil {
 		return 0
 	}

@@ -153,16 +153,24 @@ func systemMode() func(path string) (fs.FileMode, error) {
 // Load reads and checks the file at path, JSON or YAML. Relative paths in it are relative to its folder.
 // The error names every wrong setting with its value and what was expected, and never shows a secret.
 func Load(path string, src Source) (Config, error) {
+	_, cfg, err := load(path, src)
+	return cfg, err
+}
+
+// load is Load. It also returns the content of the file, with the defaults of the settings that it leaves out.
+func load(path string, src Source) (f file, cfg Config, err error) {
 	raw, err := src.File(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
+		return f, Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
 	src.Dir = filepath.Dir(path)
-	cfg, err := Parse(raw, src)
-	if err != nil {
-		return Config{}, fmt.Errorf("the configuration %s is not usable:\n%w", path, err)
+	if f, err = decode(raw); err == nil {
+		cfg, err = f.resolve(src)
 	}
-	return cfg, nil
+	if err != nil {
+		return f, Config{}, fmt.Errorf("the configuration %s is not usable:\n%w", path, err)
+	}
+	return f, cfg, nil
 }
 
 // Parse is Load for the content of a file.

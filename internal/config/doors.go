@@ -38,10 +38,9 @@ type doorsFile struct {
 const MaxProxies = 64
 
 // addresses returns the addresses of the doors. A door without an address uses the setting listen.
-func (r *resolver) addresses(f file, hasTLS, hasProxy bool) []Address {
-	shared := sync.OnceValue(func() Address {
-		return r.listenAddress("listen", cmp.Or(f.Listen, DefaultListen), hasTLS, hasProxy)
-	})
+func (r *resolver) addresses(f *file, hasTLS, hasProxy bool) []Address {
+	f.Listen = cmp.Or(f.Listen, DefaultListen)
+	shared := sync.OnceValue(func() Address { return r.listenAddress("listen", f.Listen, hasTLS, hasProxy) })
 	var all []Address
 	for _, door := range []struct{ name, text string }{
 		{PublicDoor, f.Doors.Public}, {APIDoor, f.Doors.API}, {OperatorDoor, f.Doors.Operator},
@@ -114,8 +113,9 @@ func CheckLoopback(listen string) error {
 }
 
 // proxies checks the networks of the reverse proxies and the header that they set.
-func (r *resolver) proxies(f httpFile) limits.Proxies {
-	p := limits.Proxies{Header: cmp.Or(f.ForwardedHeader, limits.XForwardedFor)}
+func (r *resolver) proxies(f *httpFile) limits.Proxies {
+	f.ForwardedHeader = cmp.Or(f.ForwardedHeader, limits.XForwardedFor)
+	p := limits.Proxies{Header: f.ForwardedHeader}
 	if n := len(f.TrustedProxies); n > MaxProxies {
 		r.fail("http.trustedProxies", "has %d networks; want at most %d", n, MaxProxies)
 		return p

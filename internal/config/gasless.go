@@ -21,45 +21,20 @@ const MaxAuthorizations = 1_000_000
 // DefaultGasless are the default limits.
 func DefaultGasless() Gasless { return Gasless{PerMerchant: 1000, PerPayer: 20, PerDay: 5000} }
 
-// fill sets the settings to those in effect; limits is nil while it is off.
-func (f *gaslessFile) fill(limits *Gasless) {
-	f.Enabled = "off"
-	if limits != nil {
-		f.Enabled = "on"
-	}
-	defaults := DefaultGasless()
-	for _, setting := range []struct {
-		text     **scalar
-		fallback int64
-	}{
-		{&f.PerMerchant, defaults.PerMerchant}, {&f.PerPayer, defaults.PerPayer}, {&f.PerDay, defaults.PerDay},
-	} {
-		if *setting.text == nil {
-			*setting.text = number(uint64(setting.fallback))
-		}
-	}
-}
-
 // gasless reads the limits of a chain; nil if gasless is off.
-func (r *resolver) gasless(path string, f gaslessFile) *Gasless {
+func (r *resolver) gasless(path string, f *gaslessFile) *Gasless {
 	limits := DefaultGasless()
 	for _, setting := range []struct {
 		name string
-		text *scalar
+		text **scalar
 		to   *int64
 	}{
-		{"perMerchant", f.PerMerchant, &limits.PerMerchant}, {"perPayer", f.PerPayer, &limits.PerPayer}, {"perDay", f.PerDay, &limits.PerDay},
+		{"perMerchant", &f.PerMerchant, &limits.PerMerchant}, {"perPayer", &f.PerPayer, &limits.PerPayer}, {"perDay", &f.PerDay, &limits.PerDay},
 	} {
-		if setting.text != nil {
-			*setting.to = int64(r.number(path+"."+setting.name, *setting.text, 1, MaxAuthorizations))
-		}
+		*setting.to = int64(r.count(path+"."+setting.name, setting.text, uint64(*setting.to), 1, MaxAuthorizations))
 	}
-	switch f.Enabled {
-	case "on", "true":
+	if r.isOn(path+".enabled", &f.Enabled, "off") {
 		return &limits
-	case "", "off", "false":
-	default:
-		r.fail(path+".enabled", "is %q; want on or off", f.Enabled)
 	}
 	return nil
 }

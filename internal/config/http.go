@@ -34,14 +34,6 @@ const (
 	MaxRate = 1_000_000
 )
 
-// rate parses a number of requests a second.
-func (r *resolver) rate(path string, text *scalar, byDefault int) int {
-	if text == nil {
-		return byDefault
-	}
-	return int(r.number(path, *text, 1, MaxRate))
-}
-
 // hostPattern is a host name (RFC 1123) or an IPv4 address.
 var hostPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 

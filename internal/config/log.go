@@ -1,6 +1,9 @@
 package config
 
-import "log/slog"
+import (
+	"cmp"
+	"log/slog"
+)
 
 // LogFormat is the form of log lines.
 type LogFormat string
@@ -18,16 +21,13 @@ type Log struct {
 }
 
 // logLevels are the levels by their names in the file.
-var logLevels = map[string]slog.Level{"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // log checks the settings of the log.
-func (r *resolver) log(f logFile) Log {
+func (r *resolver) log(f *logFile) Log {
+	f.Format, f.Level = cmp.Or(f.Format, string(LogText)), cmp.Or(f.Level, "info")
 	log := Log{Format: LogFormat(f.Format)}
-	switch log.Format {
-	case "":
-		log.Format = LogText
-	case LogText, LogJSON:
-	default:
+	if log.Format != LogText && log.Format != LogJSON {
 		r.fail("log.format", "is %.80q; want %s or %s", f.Format, LogText, LogJSON)
 	}
 	level, ok := logLevels[f.Level]

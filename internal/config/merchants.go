@@ -27,14 +27,7 @@ type merchantFile struct {
 	ReminderHours    []int         `yaml:"reminderHours"`
 }
 
-// fill sets the settings of a merchant that the file leaves out.
-func (f *merchantFile) fill(m access.MerchantSettings) {
-	f.Tolerance = cmp.Or(f.Tolerance, "0")
-	f.Collection = string(m.Collection)
-	f.Timezone = cmp.Or(m.Timezone, "UTC")
-}
-
-func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) access.MerchantSettings {
+func (r *resolver) merchant(path string, m *merchantFile, chains []chainFile) access.MerchantSettings {
 	if !invoice.ValidMerchantID(m.ID) {
 		r.fail(path+".id", "is %q; want 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", m.ID, invoice.MaxMerchantID)
 	}
@@ -67,6 +60,7 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) acc
 	if out.Collection = invoice.Collection(cmp.Or(m.Collection, string(invoice.Direct))); invoice.CheckCollection(out.Collection) != nil {
 		r.fail(path+".collection", "is %q; want direct or deposit", m.Collection)
 	}
+	m.Tolerance, m.Collection, m.Timezone = cmp.Or(m.Tolerance, "0"), string(out.Collection), cmp.Or(m.Timezone, "UTC")
 	out.Allowed = r.allowed(path+".allowedAddresses", m.AllowedAddresses, chains)
 	return out
 }

@@ -17,8 +17,8 @@ type oidcFile struct {
 }
 
 // oidc checks the settings of the provider. It returns nil without settings.
-func (r *resolver) oidc(f oidcFile, dashboardURL string) *identity.Config {
-	if f == (oidcFile{}) {
+func (r *resolver) oidc(f *oidcFile, dashboardURL string) *identity.Config {
+	if *f == (oidcFile{}) {
 		return nil
 	}
 	u, err := url.Parse(f.Issuer)
@@ -26,7 +26,8 @@ func (r *resolver) oidc(f oidcFile, dashboardURL string) *identity.Config {
 		r.fail("access.oidc.issuer", "is %.80q; want an https URL such as https://accounts.google.com", origin(f.Issuer))
 		return nil
 	}
-	p := &identity.Config{Issuer: f.Issuer, ClientID: f.ClientID, Name: cmp.Or(f.Name, u.Hostname())}
+	f.Name = cmp.Or(f.Name, u.Hostname())
+	p := &identity.Config{Issuer: f.Issuer, ClientID: f.ClientID, Name: f.Name}
 	if err := invoice.CheckLabel("name", p.Name); err != nil {
 		r.fail("access.oidc.name", "%w", err)
 	}

@@ -8,10 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
+func (r *resolver) provider(path string, p *providerFile, chains []Chain) Provider {
 	out := Provider{
 		Name: p.Name, Secret: r.webhookSecret(path+".secret", p.SecretEnv, p.SecretFile),
-		Chains: p.Chains, Currencies: p.Currencies,
 	}
 	if p.OtherSecretEnv != "" || p.OtherSecretFile != "" {
 		out.OtherSecret = r.webhookSecret(path+".otherSecret", p.OtherSecretEnv, p.OtherSecretFile)
@@ -19,19 +18,20 @@ func (r *resolver) provider(path string, p providerFile, chains []Chain) Provide
 	if p.Name == "" || url.PathEscape(p.Name) != p.Name {
 		r.fail(path+".name", "is %q; want a name that can stand in a path, such as circle", p.Name)
 	}
-	if out.Chains == nil {
-		out.Chains = chain.CircleChains()
+	if p.Chains == nil {
+		p.Chains = chain.CircleChains()
 	} else {
-		for _, name := range slices.Sorted(maps.Keys(out.Chains)) {
-			key := out.Chains[name]
+		for _, name := range slices.Sorted(maps.Keys(p.Chains)) {
+			key := p.Chains[name]
 			if !slices.ContainsFunc(chains, func(c Chain) bool { return c.Key == key }) {
 				r.fail(path+".chains."+name, "is %q, which is none of the chains", key)
 			}
 		}
 	}
-	if out.Currencies == nil {
-		out.Currencies = CircleCurrencies()
+	if p.Currencies == nil {
+		p.Currencies = CircleCurrencies()
 	}
+	out.Chains, out.Currencies = p.Chains, p.Currencies
 	return out
 }
 

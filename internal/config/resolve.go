@@ -39,9 +39,10 @@ func (r *resolver) path(name string) string {
 	return filepath.Join(r.src.Dir, name)
 }
 
-func (f file) resolve(src Source) (Config, error) {
+// resolve returns the configuration in a file, and adds to the file the defaults of the settings that it leaves out.
+func (f *file) resolve(src Source) (Config, error) {
 	r := &resolver{src: src}
-	cfg := Config{Database: r.database(f.Database.location), TLS: r.tls(f.TLS, f.MasterKey != (masterKeyFile{})), Proxies: r.proxies(f.HTTP)}
+	cfg := Config{Database: r.database(&f.Database.location), TLS: r.tls(f.TLS, f.MasterKey != (masterKeyFile{})), Proxies: r.proxies(&f.HTTP)}
 	cfg.ReadOnly = r.readOnly(f.Database.readOnly, cfg.Database)
 	cfg.Addresses = r.addresses(f, cfg.TLS != nil, len(cfg.Proxies.Trusted) > 0)
 	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
@@ -58,44 +59,45 @@ func (f file) resolve(src Source) (Config, error) {
 			cfg.Hosts = append(cfg.Hosts, host)
 		}
 	}
-	cfg.PerOwner = r.rate("limits.perOwner", f.Limits.PerOwner, DefaultPerOwner)
-	cfg.PerAddress = r.rate("limits.perAddress", f.Limits.PerAddress, DefaultPerAddress)
-	cfg.StopDelay = r.duration("http.stopDelay", f.HTTP.StopDelay, DefaultStopDelay, 0, MaxStopDelay)
-	cfg.Log = r.log(f.Log)
+	f.DashboardURL = cfg.DashboardURL
+	cfg.PerOwner = int(r.count("limits.perOwner", &f.Limits.PerOwner, DefaultPerOwner, 1, MaxRate))
+	cfg.PerAddress = int(r.count("limits.perAddress", &f.Limits.PerAddress, DefaultPerAddress, 1, MaxRate))
+	cfg.StopDelay = r.duration("http.stopDelay", &f.HTTP.StopDelay, DefaultStopDelay, 0, MaxStopDelay)
+	cfg.Log = r.log(&f.Log)
 	if len(f.Chains) == 0 {
 		r.fail("chains", "want at least one chain")
 	}
 	seen := make(map[string]bool)
 	cfg.Merchants = make(map[string]access.MerchantSettings, len(f.Merchants))
-	for i, m := range f.Merchants {
-		path := fmt.Sprintf("merchants[%d]", i)
+	for i := range f.Merchants {
+		path, m := fmt.Sprintf("merchants[%d]", i), &f.Merchants[i]
 		cfg.Merchants[m.ID] = r.merchant(path, m, f.Chains)
 		r.unique(seen, path+".id", m.ID)
 	}
 	clear(seen)
-	for i, c := range f.Chains {
-		path := fmt.Sprintf("chains[%d]", i)
+	for i := range f.Chains {
+		path, c := fmt.Sprintf("chains[%d]", i), &f.Chains[i]
 		cfg.Chains = append(cfg.Chains, r.chain(path, c))
 		r.unique(seen, path+".chainKey", c.ChainKey)
 	}
 	r.distinct(cfg.Chains)
 	clear(seen)
-	for i, p := range f.Providers {
-		path := fmt.Sprintf("providers[%d]", i)
+	for i := range f.Providers {
+		path, p := fmt.Sprintf("providers[%d]", i), &f.Providers[i]
 		cfg.Providers = append(cfg.Providers, r.provider(path, p, cfg.Chains))
 		r.unique(seen, path+".name", p.Name)
 	}
 	cfg.WebhookAllow = r.webhookAllow(f)
 	cfg.WebhookCA = r.certificates("webhooks.caFile", f.Webhooks.CAFile)
 	cfg.WebhookProxy = r.webhookProxy("webhooks.proxy", f.Webhooks.Proxy)
-	cfg.KeepEvents = r.retention("webhooks.retention.events", f.Webhooks.Retention.Events)
-	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", f.Webhooks.Retention.Attempts)
+	cfg.KeepEvents = r.retention("webhooks.retention.events", &f.Webhooks.Retention.Events)
+	cfg.KeepAttempts = r.retention("webhooks.retention.attempts", &f.Webhooks.Retention.Attempts)
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
 	cfg.OperatorKey = r.operatorKey(f.Access)
-	cfg.AllowListDelay = r.duration("access.allowListDelay", f.Access.AllowListDelay, DefaultAllowListDelay, MinAllowListDelay, MaxAllowListDelay)
-	cfg.OIDC = r.oidc(f.Access.OIDC, cfg.DashboardURL)
-	cfg.SMTP = r.smtp(f.SMTP, cfg.PublicURL)
-	cfg.Screening = r.screening(f.Screening)
+	cfg.AllowListDelay = r.duration("access.allowListDelay", &f.Access.AllowListDelay, DefaultAllowListDelay, MinAllowListDelay, MaxAllowListDelay)
+	cfg.OIDC = r.oidc(&f.Access.OIDC, cfg.DashboardURL)
+	cfg.SMTP = r.smtp(&f.SMTP, cfg.PublicURL)
+	cfg.Screening = r.screening(&f.Screening)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)
 }
@@ -116,6 +118,14 @@ func (r *resolver) number(path string, text scalar, least, most uint64) uint64 {
 		return 0
 	}
 	return n
+}
+
+// count is number for a setting with a default.
+func (r *resolver) count(path string, text **scalar, byDefault, least, most uint64) uint64 {
+	if *text == nil {
+		*text = number(byDefault)
+	}
+	return r.number(path, **text, least, most)
 }
 
 func (r *resolver) address(path string, text scalar) invoice.Address {

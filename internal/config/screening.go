@@ -36,8 +36,8 @@ type screeningFile struct {
 }
 
 // screening checks the settings of the hook. It returns nil without settings.
-func (r *resolver) screening(f screeningFile) *Screening {
-	if f == (screeningFile{}) {
+func (r *resolver) screening(f *screeningFile) *Screening {
+	if *f == (screeningFile{}) {
 		return nil
 	}
 	s := &Screening{URL: f.URL, Mode: f.Mode}
@@ -53,13 +53,6 @@ func (r *resolver) screening(f screeningFile) *Screening {
 	if f.Mode != ScreeningOpen && f.Mode != ScreeningClosed {
 		r.fail("screening.mode", "is %q; want open, which accepts payments that the hook gives no verdict about, or closed, which quarantines them", f.Mode)
 	}
-	s.Patience = r.duration("screening.patience", f.Patience, DefaultPatience, MinPatience, MaxPatience)
+	s.Patience = r.duration("screening.patience", &f.Patience, DefaultPatience, MinPatience, MaxPatience)
 	return s
-}
-
-// fill sets the settings to those in effect; s is nil without a hook.
-func (f *screeningFile) fill(s *Screening) {
-	if s != nil {
-		f.Patience = minutes(s.Patience)
-	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/x509"
 	"net/mail"
 	"net/netip"
@@ -35,10 +36,11 @@ type smtpFile struct {
 }
 
 // smtp checks the settings of the SMTP server. It returns nil without settings.
-func (r *resolver) smtp(f smtpFile, publicURL string) *SMTP {
-	if f == (smtpFile{}) {
+func (r *resolver) smtp(f *smtpFile, publicURL string) *SMTP {
+	if *f == (smtpFile{}) {
 		return nil
 	}
+	f.TLS = cmp.Or(f.TLS, TLSStart)
 	s := &SMTP{Host: f.Host, User: f.User, TLS: f.TLS}
 	if f.Host == "" {
 		r.fail("smtp.host", "want the name or address of the server")
@@ -46,17 +48,15 @@ func (r *resolver) smtp(f smtpFile, publicURL string) *SMTP {
 	if publicURL == "" {
 		r.fail("smtp", "needs publicUrl, to which the mails link")
 	}
-	ports := map[string]int{"": 587, TLSStart: 587, TLSImplicit: 465, TLSNone: 25}
+	ports := map[string]scalar{TLSStart: "587", TLSImplicit: "465", TLSNone: "25"}
 	port, ok := ports[f.TLS]
 	switch {
 	case !ok:
 		r.fail("smtp.tls", "is %q; want starttls, implicit or none", f.TLS)
-	case f.TLS == "":
-		s.TLS = TLSStart
 	case f.TLS == TLSNone && !isLoopback(f.Host):
 		r.fail("smtp.tls", "is none, which is for localhost alone; want starttls or implicit")
 	}
-	if s.Port = port; f.Port != "" {
+	if f.Port = cmp.Or(f.Port, port); f.Port != "" {
 		s.Port = int(r.number("smtp.port", f.Port, 1, 65535))
 	}
 	hasPassword := f.PasswordEnv != "" || f.PasswordFile != ""
@@ -74,13 +74,6 @@ func (r *resolver) smtp(f smtpFile, publicURL string) *SMTP {
 	}
 	s.Roots = r.roots("smtp.caFile", f.CAFile)
 	return s
-}
-
-// fill sets the settings to those in effect; s is nil without a server.
-func (f *smtpFile) fill(s *SMTP) {
-	if s != nil {
-		f.Port, f.TLS = *number(uint64(s.Port)), s.TLS
-	}
 }
 
 // isLoopback reports whether a host is this machine.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math/big"
 	"regexp"
 
@@ -27,22 +28,22 @@ const (
 )
 
 // spendLimits returns p with the limits in the file.
-func (r *resolver) spendLimits(path string, f writerFile, p chain.SpendLimits) chain.SpendLimits {
+func (r *resolver) spendLimits(path string, f *writerFile, p chain.SpendLimits) chain.SpendLimits {
 	p = p.OrDefault()
 	for _, setting := range []struct {
 		name string
-		text scalar
+		text *scalar
 		most uint64
 		to   *uint64
 	}{
-		{"maxFeeGwei", f.MaxFee, maxFeeWei, &p.MaxFeeWei},
-		{"minTipGwei", f.MinTip, maxFeeWei, &p.MinTipWei},
-		{"maxTipGwei", f.MaxTip, maxFeeWei, &p.MaxTipWei},
-		{"perTransaction", f.PerTx, chain.MaxPerTxGwei, &p.PerTxGwei},
-		{"perDay", f.PerDay, maxPerDayGwei, &p.PerDayGwei},
+		{"maxFeeGwei", &f.MaxFee, maxFeeWei, &p.MaxFeeWei},
+		{"minTipGwei", &f.MinTip, maxFeeWei, &p.MinTipWei},
+		{"maxTipGwei", &f.MaxTip, maxFeeWei, &p.MaxTipWei},
+		{"perTransaction", &f.PerTx, chain.MaxPerTxGwei, &p.PerTxGwei},
+		{"perDay", &f.PerDay, maxPerDayGwei, &p.PerDayGwei},
 	} {
-		if setting.text != "" {
-			*setting.to = r.billionths(path+"."+setting.name, setting.text, setting.most)
+		if *setting.text = cmp.Or(*setting.text, inBillions(*setting.to)); *setting.text != "" {
+			*setting.to = r.billionths(path+"."+setting.name, *setting.text, setting.most)
 		}
 	}
 	if p.MinTipWei > p.MaxTipWei || p.MaxTipWei > p.MaxFeeWei {

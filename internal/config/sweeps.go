@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -40,8 +39,9 @@ const defaultSweepTime = "00:00"
 
 // sweepPolicy reads a policy; its default is unset. Each policy refuses the settings of other
 // policies.
-func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) chain.SweepPolicy {
-	p := chain.SweepPolicy{When: cmp.Or(chain.SweepTime(f.Policy), unset)}
+func (r *resolver) sweepPolicy(path string, f *sweepFile, unset chain.SweepTime) chain.SweepPolicy {
+	f.Policy = cmp.Or(f.Policy, scalar(unset))
+	p := chain.SweepPolicy{When: chain.SweepTime(f.Policy)}
 	if !slices.Contains(chain.SweepTimes, p.When) {
 		r.fail(path+".policy", "is %q; want at-once, above, cheap-gas, daily or never", f.Policy)
 		return p
@@ -61,7 +61,8 @@ func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) 
 	case chain.SweepCheapGas:
 		p.GasPriceWei = r.billionths(path+".gasPriceGwei", f.GasPrice, maxFeeWei)
 	case chain.SweepDaily:
-		p.At = r.timeOfDay(path+".at", cmp.Or(f.At, defaultSweepTime))
+		f.At = cmp.Or(f.At, defaultSweepTime)
+		p.At = r.timeOfDay(path+".at", f.At)
 	case chain.SweepAtOnce, chain.SweepNever: // have no setting
 	}
 	if f.MaxCost != (sweepCostFile{}) {
@@ -84,12 +85,4 @@ func (r *resolver) timeOfDay(path string, text scalar) time.Duration {
 		return 0
 	}
 	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
-}
-
-// fill sets the settings of a policy to the values in its result.
-func (f *sweepFile) fill(p chain.SweepPolicy) {
-	f.Policy = scalar(p.When)
-	if p.When == chain.SweepDaily {
-		f.At = scalar(fmt.Sprintf("%02d:%02d", int(p.At.Hours()), int(p.At.Minutes())%60))
-	}
 }

@@ -27,7 +27,7 @@ func checkURL(text string, schemes ...string) error {
 }
 
 // webhookAllow reads the ranges that webhooks may reach, and refuses URLs that need one without any.
-func (r *resolver) webhookAllow(f file) (allow []netip.Prefix) {
+func (r *resolver) webhookAllow(f *file) (allow []netip.Prefix) {
 	for i, text := range f.Webhooks.Allow {
 		path := fmt.Sprintf("webhooks.allow[%d]", i)
 		allow = append(allow, r.prefix(path, text))
@@ -96,21 +96,21 @@ func scheme(text string) string {
 	return kind
 }
 
-func (r *resolver) database(l location) string {
-	if l == (location{}) {
+func (r *resolver) database(l *location) string {
+	if *l == (location{}) {
 		l.url = DefaultDatabase
 	}
 	if l.url != "" && (l.env != "" || l.file != "") {
 		r.fail("database", "want one of url, urlEnv and urlFile")
 		return ""
 	}
-	url, ok := r.location("database", l)
+	url, ok := r.location("database", *l)
 	if !ok {
 		return ""
 	}
 	switch kind := scheme(url); {
 	case kind == "sqlite", isPostgres(url):
-		r.checkDatabase("database", url, l)
+		r.checkDatabase("database", url, *l)
 	case kind == "", l.url == "":
 		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
 	default:

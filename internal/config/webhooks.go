@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -26,15 +27,13 @@ const (
 )
 
 // retention parses a number of days, such as 30d.
-func (r *resolver) retention(path string, text scalar) time.Duration {
-	if text == "" {
-		return DefaultRetention
-	}
-	digits, ok := strings.CutSuffix(string(text), "d")
+func (r *resolver) retention(path string, text *scalar) time.Duration {
+	*text = cmp.Or(*text, scalar(strconv.Itoa(int(DefaultRetention/day))+"d"))
+	digits, ok := strings.CutSuffix(string(*text), "d")
 	days, err := strconv.ParseUint(digits, 10, 16)
 	kept := time.Duration(days) * day
 	if !ok || err != nil || kept < MinRetention || kept > MaxRetention {
-		r.fail(path, "is %q; want a number of days of %dd to %dd", text, MinRetention/day, MaxRetention/day)
+		r.fail(path, "is %q; want a number of days of %dd to %dd", *text, MinRetention/day, MaxRetention/day)
 	}
 	return kept
 }
