@@ -89,13 +89,9 @@ func (c *Checkout) refundPage(w http.ResponseWriter, r *http.Request) error {
 	if typed == "" || !v.Asks {
 		return c.render(w, r, http.StatusOK, "refund.html", v)
 	}
-	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
-	if err != nil {
+	to, ok, err := c.recipient(w, r, refund, v, typed)
+	if !ok {
 		return err
-	}
-	if wrong != "" {
-		v.Typed, v.Problem = shortened(typed), wrong.in(locale.For(r))
-		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	v.Confirm = c.confirmation(refund, to)
 	return c.render(w, r, http.StatusOK, "refund.html", v)
@@ -110,14 +106,9 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	if err := c.named.Take(r.Context(), refund.MerchantID, refund.ID); err != nil {
 		return err
 	}
-	typed := r.PostForm.Get("to")
-	to, wrong, err := c.parseRecipient(r.Context(), refund, typed)
-	if err != nil {
+	to, ok, err := c.recipient(w, r, refund, v, r.PostForm.Get("to"))
+	if !ok {
 		return err
-	}
-	if wrong != "" {
-		v.Typed, v.Problem = shortened(typed), wrong.in(locale.For(r))
-		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	signature := compact(r.PostForm.Get("signature"))
 	named, err := c.conf.Refunds.NameRefundAddress(r.Context(), ledger.RefundClaim{
@@ -209,17 +200,18 @@ func (c *Checkout) confirmation(r invoice.RefundRecord, to invoice.Address) *ref
 	}
 }
 
-// parseRecipient parses the address that a payer types. wrong is a text about one that cannot be taken, or empty.
-func (c *Checkout) parseRecipient(ctx context.Context, r invoice.RefundRecord, typed string) (to invoice.Address, wrong problem, err error) {
-	to, err = chain.ParseAddress(compact(typed))
-	if err != nil {
-		return to, "problem.noAddress", nil //nolint:nilerr // the payer is told
+// recipient returns the address that a payer types. If ok is false, it has answered with the page and why the address
+// cannot be taken, or returns an error.
+func (c *Checkout) recipient(w http.ResponseWriter, r *http.Request, refund invoice.RefundRecord, v refundView, typed string) (to invoice.Address, ok bool, err error) {
+	wrong := problem("problem.noAddress")
+	if to, err = chain.ParseAddress(compact(typed)); err == nil {
+		wrong, err = "problem.lostThere", c.conf.Refunds.CheckRecipient(r.Context(), refund, to)
+		if !errors.As(err, new(*invoice.FieldError)) {
+			return to, err == nil, err
+		}
 	}
-	var field *invoice.FieldError
-	if err = c.conf.Refunds.CheckRecipient(ctx, r, to); errors.As(err, &field) {
-		return to, "problem.lostThere", nil
-	}
-	return to, "", err
+	v.Typed, v.Problem = shortened(typed), wrong.in(locale.For(r))
+	return to, false, c.render(w, r, http.StatusBadRequest, "refund.html", v)
 }
 
 // signatureProblem returns a text about a signature or a claim that the payer can correct, else "".
