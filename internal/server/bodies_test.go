@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -16,6 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/expect"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/dashboard"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -220,6 +223,31 @@ func TestSlowBodiesAreNotInFlight(t *testing.T) {
 			t.Errorf("%s: a request beside slow ones is answered %d", pattern, answer.Code)
 		}
 		p.end()
+	}
+}
+
+// TestUnreadBodies sends requests that are refused without their bodies, which do not arrive. The answers come all the
+// same, also one that does not fit the buffer of net/http.
+func TestUnreadBodies(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"a problem": 300, "a page": 64 << 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, strings.Repeat("x", size))
+			})
+			server := httptest.NewServer(newLimited(Config{}).entered(limits.NewShares[sharer]("requests", 1), refusing))
+			t.Cleanup(server.Close)
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+			expect.OK(t, err)
+			_, err = io.WriteString(conn, "POST "+apiPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+			expect.OK(t, errors.Join(err, conn.SetReadDeadline(time.Now().Add(5*bodyGrace))))
+			line, err := bufio.NewReader(conn).ReadString('\n')
+			if err = errors.Join(err, conn.Close()); err != nil || !strings.Contains(line, " 404 ") {
+				t.Errorf("answered %q, %v", line, err)
+			}
+		})
 	}
 }
 

@@ -50,10 +50,11 @@ func (l *requestLimits) capped(rt webpage.Route, writeError errorWriter) http.Ha
 	})
 }
 
-// entered returns a handler that limits the requests at an address to the number of connections that
-// it may have. Long requests and requests without a route count as well. Over HTTP/2 a connection
-// has many. The answer beyond the limit has no body, so it costs little and does not wait for its
-// reader.
+// entered returns a handler that limits the requests at an address to the number of connections that it may have. Long
+// requests and requests without a route count as well. Over HTTP/2 a connection has many. The answer beyond the limit
+// has no body, so it costs little and does not wait for its reader.
+//
+// A body that no handler reads has bodyGrace to arrive: over HTTP/1 net/http reads it before it writes the answer.
 func (l *requestLimits) entered(requests *limits.Shares[sharer], next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		networks := l.networks(limits.FromContext(r.Context()))
@@ -65,6 +66,9 @@ func (l *requestLimits) entered(requests *limits.Shares[sharer], next http.Handl
 		conn := connectionFrom(r.Context())
 		conn.work(1)
 		defer conn.work(-1)
+		if r.ProtoMajor == 1 && r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace)) // recorders of tests have none
+		}
 		next.ServeHTTP(w, r)
 	})
 }

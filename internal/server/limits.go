@@ -20,8 +20,7 @@ const (
 	maxBuckets = 50_000
 )
 
-// owner is the party with a common limit for its requests: a merchant with all its keys, or one key of
-// the operator.
+// owner is the party with a common limit for its requests: a merchant with all its keys, or one key of the operator.
 type owner struct{ merchantID, keyID string }
 
 // ownerOf returns the owner of a principal's key.
@@ -90,8 +89,7 @@ func (l *requestLimits) perOwner(writeError errorWriter, next http.Handler) http
 // isLimited reports whether a client address belongs to one client, or to few.
 func (l *requestLimits) isLimited(client netip.Addr) bool { return !limits.IsShared(client, l.proxied) }
 
-// networks returns the clients that a client address counts for at a door: the client's network, and
-// its IPv6 site.
+// networks returns the clients that a client address counts for at a door: the client's network, and its IPv6 site.
 func (l *requestLimits) networks(client netip.Addr) []limits.Claim[sharer] {
 	if !l.isLimited(client) {
 		return nil
@@ -118,8 +116,7 @@ func (l *requestLimits) perAddress(writeError errorWriter, next http.Handler) ht
 	})
 }
 
-// unless returns a handler that limits the requests of a client address without a credential. next
-// refuses them.
+// unless returns a handler that limits the requests of a client address without a credential. next refuses them.
 func (l *requestLimits) unless(presents func(*http.Request) bool, writeError errorWriter, next http.Handler) http.Handler {
 	return choose(presents, next, l.perAddress(writeError, next))
 }
