@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,6 +118,9 @@ func quality(accept, typ, subtype string) int {
 	return weight
 }
 
+// qvalueForm is the form of a weight (RFC 9110, section 12.4.2).
+var qvalueForm = regexp.MustCompile(`^(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$`)
+
 // qvalue returns the parameter q in thousandths: 1000 if it is absent, and 0 if it does not parse.
 func qvalue(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
@@ -123,17 +128,10 @@ func qvalue(params string) int {
 		if !strings.EqualFold(name, "q") {
 			continue
 		}
-		whole, fraction, _ := strings.Cut(value, ".")
-		if len(fraction) > 3 || strings.Trim(fraction, "0123456789") != "" || whole != "0" && (whole != "1" || strings.Trim(fraction, "0") != "") {
+		if !qvalueForm.MatchString(value) {
 			return 0
 		}
-		if whole == "1" {
-			return 1000
-		}
-		thousandths := 0
-		for _, digit := range (fraction + "000")[:3] {
-			thousandths = thousandths*10 + int(digit-'0')
-		}
+		thousandths, _ := strconv.Atoi((strings.Replace(value, ".", "", 1) + "000")[:len("1000")])
 		return thousandths
 	}
 	return 1000
