@@ -47,7 +47,7 @@ func parseDraft(o object, merchantID string) (invoice.Draft, error) {
 	}
 	var d invoice.Draft
 	err := cmp.Or(
-		text(o, "", "merchantId", &d.MerchantID, asIs),
+		text(o, "", "merchantId", &d.MerchantID, parseMerchantID),
 		merchantAddress(o, &d),
 		text(o, "", "amount", &d.Amount, invoice.ParseAmount),
 		text(o, "", "currency", &d.Currency, asIs),

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -189,6 +190,13 @@ func TestCreateRefusesFields(t *testing.T) {
 	// The first member in the interface's order is reported.
 	wantProblem(t, do(h, "POST", "/api/invoices", "{}"), http.StatusBadRequest, "invalid_field", "merchantId")
 	wantProblem(t, do(h, "POST", "/api/invoices", request("chainKey", "", "amount", "7")), http.StatusBadRequest, "invalid_field", "amount")
+	// A merchant's key, which may leave merchantId out, must not send another text.
+	acme := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", MerchantID: "acme", Scopes: access.Standard})))
+	})
+	for _, id := range []string{`""`, `"Müller"`} {
+		wantProblem(t, do(acme, "POST", "/api/invoices", request("merchantId", id)), http.StatusBadRequest, "invalid_field", "merchantId")
+	}
 	if len(b.requests) != 0 {
 		t.Errorf("%d invoices were created", len(b.requests))
 	}
@@ -561,8 +569,12 @@ func TestChangeInvoice(t *testing.T) {
 	} {
 		wantProblem(t, do(h, "PATCH", path, body, "Content-Type", "application/json"), http.StatusBadRequest, "invalid_field", field)
 	}
-	if len(b.changes) != 2 {
-		t.Errorf("%d changes were made, want 2", len(b.changes))
+	wantProblem(t, do(h, "PATCH", path, "{}", "Content-Type", "application/json", "If-Match", `"1"`), http.StatusBadRequest, "invalid_field", "If-Match")
+	if w := do(h, "PATCH", path, "{}", "Content-Type", "application/json", "If-Match", "*"); w.Code != http.StatusOK {
+		t.Errorf("If-Match: * is answered %d", w.Code)
+	}
+	if len(b.changes) != 3 {
+		t.Errorf("%d changes were made, want 3", len(b.changes))
 	}
 	wantProblem(t, do(h, "PATCH", path, `[]`, "Content-Type", "application/json"), http.StatusBadRequest, "invalid_json", "")
 }

@@ -326,9 +326,13 @@ func parameterError(name, what string, args ...any) error {
 	return invalidField(name, what, args...)
 }
 
-// checkParameters refuses a query that does not parse, that has a parameter which is not
-// among known, or that has one of them twice. include may be repeated.
+// checkParameters refuses a query that does not parse, that has a parameter which is not among known, or that has one
+// of them twice. include may be repeated. It also refuses a condition that does not hold for any object, because objects
+// have no ETag (RFC 9110, section 13.1.1).
 func checkParameters(r *http.Request, known []string) error {
+	if match := r.Header.Get("If-Match"); match != "" && match != "*" {
+		return invalidField("If-Match", "names an ETag, and objects have none; leave it out")
+	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return invalidField("query", "does not parse: %v", err)
