@@ -40,8 +40,7 @@ func (s Tables) TrimRequests(ctx context.Context, merchantID string, keep, limit
 	})
 }
 
-// CleanRequests deletes up to limit requests with lower ids, the oldest first, and returns
-// their number.
+// CleanRequests deletes up to limit requests with lower ids, the oldest first, and returns their number.
 func (s Tables) CleanRequests(ctx context.Context, below string, limit int) (n int64, err error) {
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
 		n, err = tx.Exec(ctx, "DELETE FROM api_requests WHERE id IN (SELECT id FROM api_requests WHERE id < $1 ORDER BY id LIMIT $2)", below, limit)
@@ -73,8 +72,7 @@ const (
 // RequestStatuses are all sets of statuses.
 var RequestStatuses = []RequestStatus{Failed, Succeeded, ClientErrors, ServerErrors}
 
-// condition returns the condition for the rows of a set. Its bounds equal the conditions of the
-// partial indexes.
+// condition returns the condition for the rows of a set. Its bounds equal the conditions of the partial indexes.
 func (s RequestStatus) condition() string {
 	switch s {
 	case Succeeded:

@@ -130,8 +130,7 @@ func (m *SessionManager) OpenApprovals(ctx context.Context, by Principal, mercha
 // SetApprovalPolicy sets the policy of a merchant. If one is in force, a merchant's principal needs approvals for that.
 // It ends the open invitations that it guards, and the former one did not. Without a policy, no request stays open.
 // Guarded addresses need a list of allowed ones, because without it each invoice names its address. Errors are
-// db.ErrNotFound, *ScopeError, *invoice.FieldError and
-// *ApprovalRequiredError.
+// db.ErrNotFound, *ScopeError, *invoice.FieldError and *ApprovalRequiredError.
 func (m *SessionManager) SetApprovalPolicy(ctx context.Context, by Principal, merchantID string, p ApprovalPolicy) error {
 	if merchantID == "" || !by.Sees(merchantID) || !m.hasMerchant(merchantID) {
 		return db.ErrNotFound

@@ -20,8 +20,7 @@ type Entry struct {
 	Seq int64     // 1 for the first entry; without gaps
 	At  time.Time // in whole seconds
 	Origin
-	// MerchantID is the merchant that may read the entry. It is empty if only the
-	// operator may.
+	// MerchantID is the merchant that may read the entry. It is empty if only the operator may.
 	MerchantID string
 	Action     Action
 	Object     string // identifier of the changed object
@@ -148,10 +147,9 @@ const (
 // encodingName begins the encoding of every entry.
 const encodingName = "quittance-audit-1"
 
-// Encoding returns the bytes that Hash covers: encodingName, Seq, At in Unix seconds,
-// Actor, Client, RequestID, MerchantID, Action, Object, Before, After and Prev in
-// lower-case hex. Each is preceded by its length in bytes, a big-endian integer of 4
-// bytes. Numbers are decimal.
+// Encoding returns the bytes that Hash covers: encodingName, Seq, At in Unix seconds, Actor, Client, RequestID,
+// MerchantID, Action, Object, Before, After and Prev in lower-case hex. Each is preceded by its length in bytes, a
+// big-endian integer of 4 bytes. Numbers are decimal.
 func (e Entry) Encoding() []byte {
 	var out []byte
 	for _, field := range []string{
@@ -225,8 +223,7 @@ type omitted struct {
 	SHA256  string `json:"sha256,omitempty"` // of the JSON
 }
 
-// changeText returns the JSON of a value, or "" for nil. It replaces a text longer than MaxChange by
-// its hash.
+// changeText returns the JSON of a value, or "" for nil. It replaces a text longer than MaxChange by its hash.
 func changeText(v any) string {
 	if v == nil {
 		return ""

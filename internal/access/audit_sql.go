@@ -139,8 +139,7 @@ func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRo
 // auditPage is how many entries VerifyAudit reads at a time.
 const auditPage = 500
 
-// AuditSources are the sources for the verification of an audit log, in addition to its entries. All
-// are optional.
+// AuditSources are the sources for the verification of an audit log, in addition to its entries. All are optional.
 type AuditSources struct {
 	Signer  *Keyring                // verifies checkpoints
 	Archive iter.Seq2[Entry, error] // all entries that were archived, from the first

@@ -4,8 +4,7 @@ import "context"
 
 type originKey struct{}
 
-// WithOrigin returns a context for changes of the origin. Its actor may be empty if the
-// context carries a principal.
+// WithOrigin returns a context for changes of the origin. Its actor may be empty if the context carries a principal.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Head is the number and the hash of the newest entry of an audit log. Stored elsewhere,
-// it shows later whether entries up to it were changed or removed. It is zero for an
-// empty log.
+// Head is the number and the hash of the newest entry of an audit log. Stored elsewhere, it shows later whether entries
+// up to it were changed or removed. It is zero for an empty log.
 type Head struct {
 	Seq  int64
 	Hash EntryHash

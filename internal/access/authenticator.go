@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Errors of Authenticate, in addition to access.ErrMalformed and access.ErrChecksum. They do not show
-// the key.
+// Errors of Authenticate, in addition to access.ErrMalformed and access.ErrChecksum. They do not show the key.
 var (
 	ErrMissing   = errors.New("no key was presented")
 	ErrWrongMode = errors.New("is of another kind of service: keys of quittance serve begin with qk_live_, keys of quittance dev with qk_test_")
@@ -45,8 +44,7 @@ func IsConfigured(keyID string) bool { return strings.HasPrefix(keyID, prefixCon
 // recordInterval is how often uses of keys are stored, and recordTimeout bounds one store.
 const recordInterval, recordTimeout = 10 * time.Second, 5 * time.Second
 
-// AuthenticatorConfig is the configuration of an Authenticator. Admit, Known and Configured
-// are optional.
+// AuthenticatorConfig is the configuration of an Authenticator. Admit, Known and Configured are optional.
 type AuthenticatorConfig struct {
 	Store  KeyReader
 	Admit  Admit // if nil, every key is read
@@ -75,8 +73,7 @@ type KeyReader interface {
 	RecordKeyUses(ctx context.Context, uses map[string]time.Time) error
 }
 
-// Authenticator finds the principal of a caller by its key. It is safe for concurrent
-// use.
+// Authenticator finds the principal of a caller by its key. It is safe for concurrent use.
 type Authenticator struct {
 	cfg        AuthenticatorConfig
 	configured [HashSize]byte // zero without such a key; no hash is zero
@@ -101,9 +98,8 @@ func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 	return a
 }
 
-// Authenticate returns the principal of a key's text, or of no key if the text is empty. Errors are
-// errors of this package, access.ErrMalformed, access.ErrChecksum, the error of Admit, and internal
-// errors.
+// Authenticate returns the principal of a key's text, or of no key if the text is empty. Errors are errors of this
+// package, access.ErrMalformed, access.ErrChecksum, the error of Admit, and internal errors.
 //
 // A revoked key is refused within a second after the revocation, on all replicas.
 func (a *Authenticator) Authenticate(ctx context.Context, text string) (Principal, error) {
@@ -186,8 +182,7 @@ func refused(r Record, now time.Time) error {
 	return nil
 }
 
-// Run stores the uses of keys until ctx ends, and then the rest. A write that is in progress when ctx
-// ends is finished.
+// Run stores the uses of keys until ctx ends, and then the rest. A write that is in progress when ctx ends is finished.
 func (a *Authenticator) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
 	for clock.Sleep(ctx, recordInterval, nil) {

@@ -104,8 +104,7 @@ func (c *cache) isFresh() bool {
 	return age >= 0 && age < checkInterval
 }
 
-// check reads the version, and empties the cache if it has changed. Concurrent calls
-// share a read.
+// check reads the version, and empties the cache if it has changed. Concurrent calls share a read.
 func (c *cache) check(ctx context.Context) error {
 	_, err, _ := c.calls.Do("version", func() (any, error) {
 		began := c.now()

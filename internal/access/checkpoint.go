@@ -23,8 +23,7 @@ func (c Checkpoint) Text() []byte {
 	return fmt.Appendf(nil, "quittance-audit-checkpoint-1\n%s\n%d\n%x\n", c.Head, c.At.Unix(), c.Archive)
 }
 
-// ErrUnsigned means that a checkpoint of the audit log cannot be verified, because there is no
-// master key.
+// ErrUnsigned means that a checkpoint of the audit log cannot be verified, because there is no master key.
 var ErrUnsigned = errors.New("the audit log has a checkpoint, and no master key is configured that could verify it")
 
 // Signed returns the checkpoint with a signature.

@@ -11,21 +11,17 @@
 //
 // # Merchants
 //
-// MerchantManager holds the use cases of merchants: merchants in the service's configuration, which
-// it only reads, and merchants that the operator creates. Each change is one transaction with its
-// audit entry.
+// MerchantManager holds the use cases of merchants: merchants in the service's configuration, which it only reads, and
+// merchants that the operator creates. Each change is one transaction with its audit entry.
 //
 // # People
 //
-// SessionManager signs people in at the dashboard: by their key, or by a link that a key
-// made for them.
+// SessionManager signs people in at the dashboard: by their key, or by a link that a key made for them.
 //
 // # Secrets
 //
-// A Keyring generates webhook secrets, and seals them for storage under a
-// master key that is not in the database.
+// A Keyring generates webhook secrets, and seals them for storage under a master key that is not in the database.
 //
-// Sealing is AES-256-GCM (NIST SP 800-38D) with a random nonce. The merchant and
-// the version of a secret are the associated data, so a sealed secret that is
-// moved to another row cannot be opened.
+// Sealing is AES-256-GCM (NIST SP 800-38D) with a random nonce. The merchant and the version of a secret are the
+// associated data, so a sealed secret that is moved to another row cannot be opened.
 package access

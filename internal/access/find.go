@@ -11,15 +11,13 @@ import (
 )
 
 const (
-	// cacheTime is how long a read merchant is used. So a change by another process takes effect within
-	// that time.
+	// cacheTime is how long a read merchant is used. So a change by another process takes effect within that time.
 	cacheTime = time.Second
 	// MaxCachedMerchants bounds the merchants in the cache. A profile may have 30 KB.
 	MaxCachedMerchants = 2000
 )
 
-// Find returns a merchant, and whether invoices may be created for it. The result may be cacheTime
-// old.
+// Find returns a merchant, and whether invoices may be created for it. The result may be cacheTime old.
 func (m *MerchantManager) Find(ctx context.Context, id string) (_ invoice.Merchant, known bool, err error) {
 	if c, ok := m.conf.Configured[id]; ok {
 		return c.Merchant, true, nil

@@ -27,8 +27,7 @@ var (
 	ErrRetired = errors.New("the id was retired, and is not used again; choose another id")
 )
 
-// RefusedError names merchants of the configuration that may be different companies from the ones that
-// had their ids.
+// RefusedError names merchants of the configuration that may be different companies from the ones that had their ids.
 type RefusedError struct{ Faults []error }
 
 // Error joins the faults. Each of them explains what to do.
@@ -41,9 +40,8 @@ type Left struct {
 	Uses MerchantUses
 }
 
-// RecordConfigured compares the configured merchants with the recorded ones, and records them. It
-// returns the merchants that left the configuration and are not in the database either. After a
-// *RefusedError no merchant is recorded.
+// RecordConfigured compares the configured merchants with the recorded ones, and records them. It returns the merchants
+// that left the configuration and are not in the database either. After a *RefusedError no merchant is recorded.
 func (m *MerchantManager) RecordConfigured(ctx context.Context) (left []Left, err error) {
 	if m.conf.AcceptAll {
 		return nil, nil
@@ -217,8 +215,7 @@ func addressesOf(all []invoice.AllowedAddress) (addresses []invoice.Address) {
 	return addresses
 }
 
-// takeOver permits creating a merchant in the database that left the configuration. Errors are ErrLeft
-// and ErrRetired.
+// takeOver permits creating a merchant in the database that left the configuration. Errors are ErrLeft and ErrRetired.
 func (m *MerchantManager) takeOver(ctx context.Context, tx *db.Tx, created invoice.Merchant) error {
 	was, err := FindMerchantHolder(ctx, tx, created.ID)
 	switch {
@@ -244,10 +241,9 @@ func (m *MerchantManager) takeOver(ctx context.Context, tx *db.Tx, created invoi
 	return deleteMerchantHolder(ctx, tx, created.ID)
 }
 
-// Retire makes a merchant's id unusable: its keys and sessions end within a second, and it can no
-// longer create invoices or sell by its payment links. Its existing invoices can be paid, and their
-// events are still sent to its webhook endpoint. Errors are ErrNotFound, ErrForbidden, ErrConfigured
-// and ErrRetired.
+// Retire makes a merchant's id unusable: its keys and sessions end within a second, and it can no longer create
+// invoices or sell by its payment links. Its existing invoices can be paid, and their events are still sent to its
+// webhook endpoint. Errors are ErrNotFound, ErrForbidden, ErrConfigured and ErrRetired.
 func (m *MerchantManager) Retire(ctx context.Context, by Principal, id string) error {
 	return m.decide(ctx, by, id, ActionMerchantRetire, func(tx *db.Tx, was MerchantHolder, known bool) error {
 		if !was.RetiredAt.IsZero() {

@@ -53,9 +53,8 @@ func sendSettled(ctx context.Context, tx *db.Tx, all []SettlementAddress, tableA
 		"NOT EXISTS (SELECT 1 FROM deposits WHERE deposits.address = wanted_address LIMIT 1 OFFSET 0)")
 }
 
-// ClaimAddresses makes the merchants hold addresses that no merchant held, and returns the holdings
-// that other merchants prevent. Of two transactions that claim one address, the second waits for the
-// first.
+// ClaimAddresses makes the merchants hold addresses that no merchant held, and returns the holdings that other
+// merchants prevent. Of two transactions that claim one address, the second waits for the first.
 func ClaimAddresses(ctx context.Context, tx *db.Tx, claims []Holding, now time.Time) (refused []Holding, err error) {
 	claims = sortedHoldings(claims)
 	missing, err := lackingHoldings(ctx, tx, claims, heldBy)
@@ -124,10 +123,9 @@ func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
 	return db.During("end the holding of an address", err)
 }
 
-// ReleaseAddress ends a holding, a claim or a grant, and hides the address's unattributed payments
-// from the merchant. It returns ErrNotFound if the merchant does not hold the address. An address
-// without a holder cannot be claimed, only granted: otherwise the merchant's next create would claim
-// it again.
+// ReleaseAddress ends a holding, a claim or a grant, and hides the address's unattributed payments from the merchant.
+// It returns ErrNotFound if the merchant does not hold the address. An address without a holder cannot be claimed, only
+// granted: otherwise the merchant's next create would claim it again.
 func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
 	if err := lockHoldings(ctx, tx, []Holding{h}); err != nil {
 		return err
@@ -218,10 +216,9 @@ func sortedHoldings(all []Holding) []Holding {
 	return slices.Compact(slices.SortedFunc(slices.Values(all), Holding.compare))
 }
 
-// InsertUnattributed adds payments without an invoice, by their SeenID, to the unattributed payments
-// of the merchants that hold the settlement address which received them, if their invoices named it on
-// that chain. It locks the address, so that a merchant that loses it keeps no payments. Payments to a
-// deposit address are added for its merchant.
+// InsertUnattributed adds payments without an invoice, by their SeenID, to the unattributed payments of the merchants
+// that hold the settlement address which received them, if their invoices named it on that chain. It locks the address,
+// so that a merchant that loses it keeps no payments. Payments to a deposit address are added for its merchant.
 func InsertUnattributed(ctx context.Context, tx *db.Tx, seen []string) error {
 	return db.InBatches(seen, "", func(part []string) error {
 		if tx.OnPostgres() { // a separate statement, so that the next one sees earlier commits

@@ -138,8 +138,7 @@ type member struct {
 	For string `json:"for,omitempty"`
 }
 
-// Invitations returns the open invitations of a merchant that the principal may see, or of the operator,
-// newest first.
+// Invitations returns the open invitations of a merchant that the principal may see, or of the operator, newest first.
 func (m *SessionManager) Invitations(ctx context.Context, by Principal, merchantID string) ([]Invitation, error) {
 	if !by.Sees(merchantID) {
 		return nil, nil

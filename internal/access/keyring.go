@@ -22,8 +22,7 @@ const KeySize = 32
 var (
 	// ErrNoKey means that the keyring lacks the master key of the secret.
 	ErrNoKey = errors.New("the master key that this was sealed under is not configured")
-	// ErrBroken means that the sealed secret was changed, or belongs to another
-	// merchant or version.
+	// ErrBroken means that the sealed secret was changed, or belongs to another merchant or version.
 	ErrBroken = errors.New("this was not sealed for this merchant and version, or was changed since")
 )
 
@@ -96,8 +95,7 @@ func CheckRandom(text string) error {
 	return nil
 }
 
-// Keyring seals under its newest master key, and opens secrets sealed under any of
-// its keys.
+// Keyring seals under its newest master key, and opens secrets sealed under any of its keys.
 type Keyring struct {
 	newest MasterKey
 	keys   map[string]MasterKey
@@ -136,14 +134,12 @@ func (k *Keyring) Tokens(purpose string) [][]byte {
 	return all
 }
 
-// Sign returns the signature of a text under the newest key, and the public key that verifies
-// it (Ed25519, RFC 8032).
+// Sign returns the signature of a text under the newest key, and the public key that verifies it (Ed25519, RFC 8032).
 func (k *Keyring) Sign(text []byte) (public ed25519.PublicKey, signature []byte) {
 	return k.newest.signer.Public().(ed25519.PublicKey), ed25519.Sign(k.newest.signer, text)
 }
 
-// Verify returns ErrNoKey unless the public key is of one of the keys, and ErrBroken unless it
-// verifies the signature.
+// Verify returns ErrNoKey unless the public key is of one of the keys, and ErrBroken unless it verifies the signature.
 func (k *Keyring) Verify(public ed25519.PublicKey, text, signature []byte) error {
 	for _, key := range k.keys {
 		if public.Equal(key.signer.Public()) {
@@ -171,8 +167,7 @@ func (k *Keyring) Seal(merchantID string, version int64, secret string) Sealed {
 	return Sealed{KeyID: k.newest.ID, Data: sealed}
 }
 
-// Open decrypts a version of a merchant's secret. It returns ErrNoKey, with the
-// key's id, or ErrBroken on failure.
+// Open decrypts a version of a merchant's secret. It returns ErrNoKey, with the key's id, or ErrBroken on failure.
 func (k *Keyring) Open(merchantID string, version int64, s Sealed) (string, error) {
 	key, ok := k.keys[s.KeyID]
 	if !ok {
@@ -185,8 +180,7 @@ func (k *Keyring) Open(merchantID string, version int64, s Sealed) (string, erro
 	return string(secret), nil
 }
 
-// associatedData returns the associated data of a secret. It is unique, because a
-// merchant's id contains no zero byte.
+// associatedData returns the associated data of a secret. It is unique, because a merchant's id contains no zero byte.
 func associatedData(merchantID string, version int64) []byte {
 	return []byte(merchantID + "\x00" + strconv.FormatInt(version, 10))
 }

@@ -76,16 +76,14 @@ func activeAt(parameter string) string {
 	return "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > " + parameter + ")"
 }
 
-// countActiveKeys returns how many active keys the merchant has or, if merchantID is
-// empty, the operator.
+// countActiveKeys returns how many active keys the merchant has or, if merchantID is empty, the operator.
 func countActiveKeys(ctx context.Context, q db.Querier, merchantID string, now time.Time) (int, error) {
 	return db.QueryRow(ctx, q, db.ScanCount,
 		"SELECT count(*) FROM api_keys WHERE coalesce(merchant_id, '') = $1 AND "+activeAt("$2"),
 		merchantID, now.Unix())
 }
 
-// KeysVersion returns how many changes of keys there were. A key that is read later reflects all these
-// changes.
+// KeysVersion returns how many changes of keys there were. A key that is read later reflects all these changes.
 func (q Reader) KeysVersion(ctx context.Context) (int64, error) {
 	return db.QueryRow(ctx, q, db.ScanSeq, "SELECT version FROM api_key_changes")
 }
@@ -112,8 +110,7 @@ func UpdateKey(ctx context.Context, tx *db.Tx, r Record) error {
 	return err
 }
 
-// RecordKeyUses stores when keys were last used, by id. It skips a key with a stored use within the
-// last minute.
+// RecordKeyUses stores when keys were last used, by id. It skips a key with a stored use within the last minute.
 func (s Tables) RecordKeyUses(ctx context.Context, uses map[string]time.Time) error {
 	ids := slices.Sorted(maps.Keys(uses)) // in one order, so that replicas do not deadlock
 	return s.DB.Update(ctx, func(tx *db.Tx) error {

@@ -4,8 +4,7 @@ import (
 	"sync"
 )
 
-// MaxKnown bounds the tokens of sessions that a process caches. A dropped one is looked up like a new
-// one.
+// MaxKnown bounds the tokens of sessions that a process caches. A dropped one is looked up like a new one.
 const MaxKnown = MaxCached
 
 // known are tokens of sessions that were found.

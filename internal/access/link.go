@@ -16,10 +16,9 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// MakeLink makes a link for the holder of a key: the principal's own, or one that the
-// principal could make, but no person's. The link, and the session that it begins, end with the keys that let
-// the principal in. Errors are db.ErrNotFound, *ScopeError, ErrNotActive, ErrPersonal,
-// ErrTooManyLinks and internal ones.
+// MakeLink makes a link for the holder of a key: the principal's own, or one that the principal could make, but no
+// person's. The link, and the session that it begins, end with the keys that let the principal in. Errors are
+// db.ErrNotFound, *ScopeError, ErrNotActive, ErrPersonal, ErrTooManyLinks and internal ones.
 func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID string) (Link, error) {
 	holder, parents := by, by.ParentKeys
 	if keyID != by.KeyID {

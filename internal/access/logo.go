@@ -68,8 +68,7 @@ func (m *MerchantManager) LogoPNG(ctx context.Context, id string) ([]byte, error
 	return NewReader(m.conf.Store).LogoPNG(ctx, id)
 }
 
-// Logo returns the logo of a merchant that the principal may see, as PNG. Errors are ErrNotFound
-// and db.ErrNotFound.
+// Logo returns the logo of a merchant that the principal may see, as PNG. Errors are ErrNotFound and db.ErrNotFound.
 func (m *MerchantManager) Logo(ctx context.Context, by Principal, id string) ([]byte, error) {
 	if _, err := m.Get(ctx, by, id); err != nil {
 		return nil, err

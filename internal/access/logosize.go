@@ -8,9 +8,8 @@ import (
 	"image/png"
 )
 
-// Pages show a logo in at most logoWidth by logoHeight CSS pixels, which screens draw with up to
-// maxDensity pixels each. A logo of maxStoredLogo bytes leaves a page below the 60 kB that it may
-// transfer.
+// Pages show a logo in at most logoWidth by logoHeight CSS pixels, which screens draw with up to maxDensity pixels
+// each. A logo of maxStoredLogo bytes leaves a page below the 60 kB that it may transfer.
 const (
 	logoWidth     = 160
 	logoHeight    = 48
@@ -50,8 +49,7 @@ func fit(size image.Point, density int) image.Point {
 	return image.Pt(max(1, size.X*h/size.Y), h)
 }
 
-// shrink returns an image with fewer pixels, each the mean of those that it replaces, with 8
-// bits for each channel.
+// shrink returns an image with fewer pixels, each the mean of those that it replaces, with 8 bits for each channel.
 func shrink(src image.Image, size image.Point) image.Image {
 	bounds := src.Bounds()
 	dst := image.NewNRGBA(image.Rectangle{Max: size})

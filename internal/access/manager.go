@@ -36,8 +36,7 @@ type ScopeError struct{ Missing Scopes }
 // Error names the scopes.
 func (e *ScopeError) Error() string { return "the caller lacks " + e.Missing.String() }
 
-// MerchantError means that the principal is a merchant and asked for a key of another
-// owner.
+// MerchantError means that the principal is a merchant and asked for a key of another owner.
 type MerchantError struct{ MerchantID string }
 
 // Error names the merchant.
@@ -53,8 +52,7 @@ type KeyManagerConfig struct {
 	Rand  io.Reader
 }
 
-// KeyManager issues, rotates and revokes keys. Each change and its entry in the audit log
-// are one transaction.
+// KeyManager issues, rotates and revokes keys. Each change and its entry in the audit log are one transaction.
 type KeyManager struct {
 	cfg KeyManagerConfig
 	ids *invoice.IDs
@@ -80,10 +78,9 @@ type KeyRequest struct {
 // now returns the time in the precision of the database.
 func (m *KeyManager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Second) }
 
-// Create creates a key for the principal, which is the only one to see it. A merchant's principal
-// creates keys of its merchant. No principal gives scopes that it lacks, or creates a key that
-// outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany,
-// *ApprovalRequiredError and internal errors.
+// Create creates a key for the principal, which is the only one to see it. A merchant's principal creates keys of its
+// merchant. No principal gives scopes that it lacks, or creates a key that outlives its own. Errors are
+// *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany, *ApprovalRequiredError and internal errors.
 func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Record, Key, error) {
 	if by.MerchantID != "" {
 		if r.MerchantID != "" && r.MerchantID != by.MerchantID {
@@ -240,8 +237,7 @@ func find(ctx context.Context, tx *db.Tx, by Principal, id string) (Record, erro
 	return r, err
 }
 
-// findActive returns a key that the principal could make, and that is neither ended nor
-// rotated nor a person's.
+// findActive returns a key that the principal could make, and that is neither ended nor rotated nor a person's.
 func findActive(ctx context.Context, tx *db.Tx, by Principal, id string, now time.Time) (Record, error) {
 	r, err := find(ctx, tx, by, id)
 	if err == nil {
@@ -256,11 +252,10 @@ func findActive(ctx context.Context, tx *db.Tx, by Principal, id string, now tim
 	return r, err
 }
 
-// Rotate creates a key in place of another, which stays valid for the overlap. The new key has the
-// same name, owner, scopes and version. If the old one expires, the new one gets the expiry that the
-// old one had before, but at most the principal's own. Errors are db.ErrNotFound, *ScopeError,
-// *invoice.FieldError, ErrNotActive, ErrPersonal, ErrTooMany, *ApprovalRequiredError if another key rotates it, and
-// internal errors.
+// Rotate creates a key in place of another, which stays valid for the overlap. The new key has the same name, owner,
+// scopes and version. If the old one expires, the new one gets the expiry that the old one had before, but at most the
+// principal's own. Errors are db.ErrNotFound, *ScopeError, *invoice.FieldError, ErrNotActive, ErrPersonal, ErrTooMany,
+// *ApprovalRequiredError if another key rotates it, and internal errors.
 func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overlap time.Duration) (Record, Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return Record{}, Key{}, &invoice.FieldError{Field: "overlapSeconds", Detail: fmt.Sprintf("must be 0 to %d", int(MaxOverlap.Seconds()))}

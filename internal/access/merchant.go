@@ -302,8 +302,7 @@ func (m *MerchantManager) entry(ctx context.Context, action Action, id string, b
 	return NewEntry(ctx, m.now(), Change{MerchantID: id, Action: action, Object: id, Before: before, After: after})
 }
 
-// checkChains returns a *invoice.FieldError for an address on a chain that is not
-// configured.
+// checkChains returns a *invoice.FieldError for an address on a chain that is not configured.
 func (m *MerchantManager) checkChains(c invoice.MerchantChange) error {
 	for key := range c.DefaultAddresses {
 		if !slices.Contains(m.conf.Chains, key) {

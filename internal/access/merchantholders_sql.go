@@ -42,8 +42,7 @@ func FindMerchantHolder(ctx context.Context, q db.Querier, merchantID string) (M
 	return db.QueryRow(ctx, q, holderTable.Scan, holderTable.Select()+" WHERE merchant_id = $1", merchantID)
 }
 
-// PutMerchantHolder inserts or replaces a holder. If its URL has changed, the former URL's breaker is
-// deleted.
+// PutMerchantHolder inserts or replaces a holder. If its URL has changed, the former URL's breaker is deleted.
 func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM breakers WHERE merchant_id = $1 AND EXISTS (
 		SELECT 1 FROM merchant_holders h WHERE h.merchant_id = $1 AND h.url_sha256 <> $2)`, h.MerchantID, h.URL); err != nil {
@@ -83,8 +82,7 @@ func HoldsAll(ctx context.Context, q db.Querier, merchantID string, addresses []
 // MaxCountedUses bounds the counts of MerchantUses.
 const MaxCountedUses = 1000
 
-// MerchantUses is what would be affected if another company used a merchant's id. Each count ends at
-// MaxCountedUses.
+// MerchantUses is what would be affected if another company used a merchant's id. Each count ends at MaxCountedUses.
 type MerchantUses struct {
 	Open    int // invoices that can still be paid, and drafts
 	Waiting int // events that wait to be delivered

@@ -129,8 +129,7 @@ func Merchant(ctx context.Context, q db.Querier, id string) (invoice.Merchant, e
 	return m, nil
 }
 
-// lockMerchant locks a merchant's profile until the transaction ends, and returns it, or
-// ErrNotFound.
+// lockMerchant locks a merchant's profile until the transaction ends, and returns it, or ErrNotFound.
 func lockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, error) {
 	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT merchant_id FROM merchant_profiles WHERE merchant_id = $1"+tx.ForUpdate(), id); err != nil {
 		return invoice.Merchant{}, err
@@ -156,8 +155,7 @@ func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	return tx.InsertNew(ctx, merchantTable.Insertion("ON CONFLICT DO NOTHING"), merchantTable.Values(m))
 }
 
-// updateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant
-// has no profile.
+// updateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant has no profile.
 func updateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	n, err := merchantTable.Without("merchant_id", "created_at").Update(ctx, tx, m, "merchant_id = $1", m.ID)
 	if err == nil && n == 0 {

@@ -24,8 +24,7 @@ func (s SettlementAddress) compare(o SettlementAddress) int {
 	return cmp.Or(cmp.Compare(s.MerchantID, o.MerchantID), cmp.Compare(s.ChainKey, o.ChainKey), bytes.Compare(s.Address[:], o.Address[:]))
 }
 
-// InsertSettlementAddresses inserts merchants and their settlement addresses, unless
-// they exist.
+// InsertSettlementAddresses inserts merchants and their settlement addresses, unless they exist.
 func InsertSettlementAddresses(ctx context.Context, tx *db.Tx, settlements []SettlementAddress, now time.Time) error {
 	var ids []string
 	var addresses [][]any
@@ -59,8 +58,7 @@ func InsertMerchants(ctx context.Context, tx *db.Tx, ids []string, now time.Time
 const IsSettlement = "settlement_addresses WHERE chain_key = chain AND address = account" +
 	" UNION ALL SELECT 1 FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account AND commitment_id IS NULL"
 
-// SettlementAddresses returns which of the addresses are settlement addresses
-// on the chain.
+// SettlementAddresses returns which of the addresses are settlement addresses on the chain.
 func SettlementAddresses(ctx context.Context, q db.Querier, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
 	return q.WhichAddresses(ctx, chainKey, among, IsSettlement)
 }

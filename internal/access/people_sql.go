@@ -137,8 +137,7 @@ var membershipTable = db.NewTable("api_keys", func(m *Membership) []db.Column {
 	}
 })
 
-// memberships returns a person's active memberships, the operator's first, and then in the order in which
-// they began.
+// memberships returns a person's active memberships, the operator's first, and then in the order in which they began.
 func memberships(ctx context.Context, q db.Querier, personID string, now time.Time) ([]Membership, error) {
 	return db.QueryAll(ctx, q, membershipTable.Scan, "SELECT "+membershipTable.Of("k")+` FROM api_keys k
 		LEFT JOIN merchant_profiles p ON p.merchant_id = k.merchant_id
@@ -167,8 +166,7 @@ var invitationTable = db.NewTable("invitations", func(i *Invitation) []db.Column
 	}
 })
 
-// deleteInvitations deletes the invitations of an address by a merchant, or by the operator, and returns
-// them.
+// deleteInvitations deletes the invitations of an address by a merchant, or by the operator, and returns them.
 func deleteInvitations(ctx context.Context, tx *db.Tx, merchantID, email string) ([]Invitation, error) {
 	return db.QueryAll(ctx, tx, invitationTable.Scan, "DELETE FROM invitations WHERE coalesce(merchant_id, '') = $1 AND email = $2 RETURNING "+invitationTable.List(), merchantID, email)
 }
@@ -178,8 +176,7 @@ func insertInvitation(ctx context.Context, tx *db.Tx, i Invitation, token TokenH
 	return tx.Insert(ctx, invitationTable.Insertion("", "token_hash"), [][]any{invitationTable.Values(i, token.text())})
 }
 
-// invitations lists the invitations of a merchant, or of the operator, that have not expired, newest
-// first.
+// invitations lists the invitations of a merchant, or of the operator, that have not expired, newest first.
 func invitations(ctx context.Context, q db.Querier, merchantID string, now time.Time, limit int) ([]Invitation, error) {
 	return db.QueryAll(ctx, q, invitationTable.Scan, invitationTable.Select()+
 		" WHERE coalesce(merchant_id, '') = $1 AND expires_at > $2 ORDER BY id DESC LIMIT $3", merchantID, now.Unix(), limit)
@@ -196,8 +193,7 @@ func takeInvitation(ctx context.Context, tx *db.Tx, token TokenHash, now time.Ti
 		token.text(), now.Unix())
 }
 
-// deleteInvitation deletes an invitation of a merchant, or of the operator, and returns it, or
-// ErrNotFound.
+// deleteInvitation deletes an invitation of a merchant, or of the operator, and returns it, or ErrNotFound.
 func deleteInvitation(ctx context.Context, tx *db.Tx, merchantID, id string) (Invitation, error) {
 	return db.QueryRow(ctx, tx, invitationTable.Scan, "DELETE FROM invitations WHERE id = $1 AND coalesce(merchant_id, '') = $2 RETURNING "+invitationTable.List(), id, merchantID)
 }

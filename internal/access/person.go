@@ -65,9 +65,8 @@ func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (
 	return Principal{}, db.ErrNotFound
 }
 
-// MailLink makes a link that signs in the person with an e-mail address, to be sent there. It signs in
-// for the first of the person's merchants. The error is db.ErrNotFound if nobody with a membership has
-// the address.
+// MailLink makes a link that signs in the person with an e-mail address, to be sent there. It signs in for the first of
+// the person's merchants. The error is db.ErrNotFound if nobody with a membership has the address.
 func (m *SessionManager) MailLink(ctx context.Context, email string) (Link, error) {
 	person, err := personByEmail(ctx, m.cfg.Store, email)
 	if err != nil {
@@ -201,8 +200,7 @@ func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, by s
 	return m.begin(ctx, tx, p, by, at, from)
 }
 
-// firstMembership returns the principal of the first membership of a person that is accepted, or
-// db.ErrNotFound.
+// firstMembership returns the principal of the first membership of a person that is accepted, or db.ErrNotFound.
 func (m *SessionManager) firstMembership(ctx context.Context, personID string) (Principal, error) {
 	all, err := memberships(ctx, m.cfg.Store, personID, m.now())
 	if err != nil {

@@ -18,8 +18,7 @@ type Principal struct {
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
 	Scopes     Scopes
-	// ExpiresAt is when the key, or the first of the keys in ParentKeys, expires, or zero if they never
-	// do.
+	// ExpiresAt is when the key, or the first of the keys in ParentKeys, expires, or zero if they never do.
 	ExpiresAt time.Time
 	// ParentKeys are the other keys on which the principal depends, such as a key that made a link by
 	// which the holder of KeyID signed in.
@@ -30,8 +29,7 @@ type Principal struct {
 	Version Version
 }
 
-// Open returns the principal of requests without a key, if those are allowed: the operator with all
-// scopes.
+// Open returns the principal of requests without a key, if those are allowed: the operator with all scopes.
 func Open() Principal { return Principal{Scopes: Admin} }
 
 // Label returns the name of the principal in records for people: the key's name, its id, or open.

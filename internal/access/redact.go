@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// keyText matches the beginning of a key and the characters after it, so that a mistyped key is found
-// too.
+// keyText matches the beginning of a key and the characters after it, so that a mistyped key is found too.
 var keyText = regexp.MustCompile(`(?i)qk(_|%5f)(live|test)(_|%5f)[0-9a-z]+`)
 
 // ContainsKey reports whether a text holds a key, or something that looks like one.

@@ -35,8 +35,7 @@ const (
 	Lifetime = 7 * 24 * time.Hour
 	// writeTimeout bounds a write of a batch.
 	writeTimeout = 5 * time.Second
-	// cleanBatch bounds the requests that one transaction deletes, and cleanBatches the
-	// transactions of a call.
+	// cleanBatch bounds the requests that one transaction deletes, and cleanBatches the transactions of a call.
 	cleanBatch, cleanBatches = 500, 200
 )
 
@@ -128,8 +127,7 @@ func (l *Log) Add(e LoggedRequest) {
 	l.waiting++
 }
 
-// clean returns a text that every database takes, without keys, cut to a number of
-// characters.
+// clean returns a text that every database takes, without keys, cut to a number of characters.
 func clean(text string, most int) string {
 	text = Redact(strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�"))
 	if utf8.RuneCountInString(text) > most {
@@ -138,8 +136,7 @@ func clean(text string, most int) string {
 	return text
 }
 
-// take removes the requests of a batch, owner by owner. The order of owners is random, so that no
-// owner waits forever.
+// take removes the requests of a batch, owner by owner. The order of owners is random, so that no owner waits forever.
 func (l *Log) take() []LoggedRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,8 +157,7 @@ func (l *Log) take() []LoggedRequest {
 	return batch
 }
 
-// Run writes requests until ctx ends, and then the waiting ones, unless a write fails. It finishes a
-// write in progress.
+// Run writes requests until ctx ends, and then the waiting ones, unless a write fails. It finishes a write in progress.
 func (l *Log) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
 	for clock.Sleep(ctx, Interval, nil) {

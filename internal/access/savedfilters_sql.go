@@ -6,8 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// savedFilters returns up to limit filters of a list that the person with a key saved, in the order of
-// their names.
+// savedFilters returns up to limit filters of a list that the person with a key saved, in the order of their names.
 func savedFilters(ctx context.Context, q db.Querier, keyID string, list string, limit int) ([]SavedFilter, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (f SavedFilter, err error) {
 		err = row.Scan(&f.Name, &f.Query, db.Seconds(&f.CreatedAt))

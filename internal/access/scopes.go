@@ -91,8 +91,7 @@ func NewScopes(scopes ...Scope) (set Scopes) {
 	return set
 }
 
-// ParseScopes parses names of scopes and presets. The error names the first that is
-// neither.
+// ParseScopes parses names of scopes and presets. The error names the first that is neither.
 func ParseScopes(names []string) (set Scopes, err error) {
 	for _, name := range names {
 		add := Scope(name).bit() | presets[name]

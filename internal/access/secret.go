@@ -12,8 +12,7 @@ const SecretPrefix = "whsec_"
 // SecretSize is the number of random bytes in a secret.
 const SecretSize = 32
 
-// NewSecret generates a webhook secret in the format of Standard Webhooks: the
-// prefix, and the bytes in base64.
+// NewSecret generates a webhook secret in the format of Standard Webhooks: the prefix, and the bytes in base64.
 func NewSecret(random io.Reader) (string, error) {
 	var b [SecretSize]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

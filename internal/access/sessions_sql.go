@@ -46,8 +46,7 @@ func findSession(ctx context.Context, q db.Querier, id string) (Session, error) 
 	return db.QueryRow(ctx, q, sessionTable.Scan, sessionTable.Select()+" WHERE id = $1", id)
 }
 
-// SessionFilter selects sessions of a person, else of a key, else of a merchant, or of the operator if
-// all are empty.
+// SessionFilter selects sessions of a person, else of a key, else of a merchant, or of the operator if all are empty.
 type SessionFilter struct {
 	PersonID, KeyID, MerchantID string
 
@@ -115,8 +114,7 @@ func setSessionLanguage(ctx context.Context, store *db.DB, s Session, language s
 	})
 }
 
-// takeForm stores a form as the last one that the session sent, and reports whether it differs from
-// the one before.
+// takeForm stores a form as the last one that the session sent, and reports whether it differs from the one before.
 func takeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
 	err = updateSession(ctx, s, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
 	if errors.Is(err, db.ErrNotFound) {
@@ -191,8 +189,7 @@ func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) erro
 // previous visit ended. They are zero without a visit.
 type Visits struct{ Last, Before time.Time }
 
-// sessionVisits returns the visits of a session, and the last one of any session of its
-// key.
+// sessionVisits returns the visits of a session, and the last one of any session of its key.
 func sessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, last time.Time, err error) {
 	own, err = db.QueryRow(ctx, q, func(row db.Scanner) (v Visits, err error) {
 		err = row.Scan(db.Seconds(&v.Last), db.Seconds(&v.Before))

@@ -55,9 +55,8 @@ func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, was
 	return false, &invoice.FieldError{Field: "defaultAddresses", Detail: "has " + chain.Checksum(refused[0].Address) + ", which " + detail}
 }
 
-// HoldAddress makes a merchant hold a settlement address that a change in tx names. The
-// operator grants it, and a merchant's principal claims it. held is false if another
-// merchant's holding prevents a claim.
+// HoldAddress makes a merchant hold a settlement address that a change in tx names. The operator grants it, and a
+// merchant's principal claims it. held is false if another merchant's holding prevents a claim.
 func (m *MerchantManager) HoldAddress(ctx context.Context, tx *db.Tx, by Principal, id string, address invoice.Address) (held bool, err error) {
 	all := []Holding{{Address: address, MerchantID: id}}
 	if by.IsOperator() {

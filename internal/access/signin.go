@@ -30,8 +30,7 @@ var (
 	ErrOtherKey = errors.New("is not the key of this session")
 )
 
-// KeyAuthenticator finds the principals of keys. *Authenticator implements it and
-// documents the errors.
+// KeyAuthenticator finds the principals of keys. *Authenticator implements it and documents the errors.
 type KeyAuthenticator interface {
 	Authenticate(ctx context.Context, key string) (Principal, error)
 	PrincipalOf(ctx context.Context, keyID string) (Principal, error)
@@ -278,8 +277,7 @@ func (m *SessionManager) TakeForm(ctx context.Context, s Session, token string) 
 	return takeForm(ctx, m.cfg.Store, s.ID, sessionHash(token))
 }
 
-// SetLanguage stores the language that the person of a session chose, or "" for the
-// browser's.
+// SetLanguage stores the language that the person of a session chose, or "" for the browser's.
 func (m *SessionManager) SetLanguage(ctx context.Context, s Session, language string) error {
 	return setSessionLanguage(ctx, m.cfg.Store, s, language)
 }

@@ -41,8 +41,7 @@ func auditSize(entries []Entry) (n int64) {
 	return n
 }
 
-// retryQuota is the Retry-After beyond a quota, in seconds. Only the operator can raise a quota, so
-// this is a guess.
+// retryQuota is the Retry-After beyond a quota, in seconds. Only the operator can raise a quota, so this is a guess.
 const retryQuota = "3600"
 
 // stopping are the acts that only take access away, or end what another act began.
@@ -184,8 +183,7 @@ func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Sto
 	return known, found.n == countBatch, err
 }
 
-// RecountAudit counts again how much of the audit log merchants' keys caused, after entries were
-// archived.
+// RecountAudit counts again how much of the audit log merchants' keys caused, after entries were archived.
 func RecountAudit(ctx context.Context, s *db.DB) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		if _, err := readAuditHead(ctx, tx, tx.ForUpdate()); err != nil {

@@ -10,8 +10,7 @@ type Version string
 // Version1 is the first version.
 const Version1 Version = "2026-11-22"
 
-// Versions are the versions that the service speaks, the oldest first. docs/versioning.md
-// describes them.
+// Versions are the versions that the service speaks, the oldest first. docs/versioning.md describes them.
 var Versions = []Version{Version1}
 
 // NewestVersion returns the version of new keys, and of requests with a key that has no version.

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// errReplaced means that a block was replaced while it was read. The next sync
-// handles the reorg.
+// errReplaced means that a block was replaced while it was read. The next sync handles the reorg.
 var errReplaced = fmt.Errorf("the block was replaced while it was read: %w", chain.ErrNotFound)
 
 // checkConsistent compares a node's answers about one block: its header, its logs and

@@ -148,8 +148,7 @@ func (d decoder) fromRegistry(log *types.Log) bool {
 	return !log.Removed && d.registries.has(log.Address)
 }
 
-// registryEvents returns the changes of commitments that the logs report, in
-// the logs' order.
+// registryEvents returns the changes of commitments that the logs report, in the logs' order.
 func (d decoder) registryEvents(logs []types.Log) []ledger.RegistryEvent {
 	var events []ledger.RegistryEvent
 	for i := range logs {

@@ -147,8 +147,7 @@ func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, blocks []evidence
 	return first
 }
 
-// blockEvidence reads the receipts and inputs of a whole block, and returns those
-// requested.
+// blockEvidence reads the receipts and inputs of a whole block, and returns those requested.
 func (ix *Indexer) blockEvidence(ctx context.Context, n node, b evidenceRequest) ([]evidence, error) {
 	var receipts []*chain.Receipt
 	var inputs map[common.Hash][]byte

@@ -43,8 +43,7 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 	}
 }
 
-// fill reads the next blocks of the chain's gap, and reports whether there is more to
-// read.
+// fill reads the next blocks of the chain's gap, and reports whether there is more to read.
 func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	cursor, err := ix.cfg.Ledger.Cursor(ctx, ix.cfg.Chain.Key)
 	if err != nil {

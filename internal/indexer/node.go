@@ -44,8 +44,7 @@ func (n node) wrap(err error) error {
 	return &nodeError{node: n.Node, err: err}
 }
 
-// contradicts quarantines the node for an answer that cannot be true, and returns the
-// error.
+// contradicts quarantines the node for an answer that cannot be true, and returns the error.
 func (n node) contradicts(format string, args ...any) *nodeError {
 	reason := fmt.Sprintf(format, args...)
 	n.Quarantine(reason)

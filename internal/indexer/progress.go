@@ -27,8 +27,7 @@ func (p Progress) Percent() float64 {
 	return 100 * float64(p.At-p.From) / float64(p.To+1-p.From)
 }
 
-// meter measures progress, and logs it now and then. It is safe for concurrent
-// use.
+// meter measures progress, and logs it now and then. It is safe for concurrent use.
 type meter struct {
 	now    func() time.Time
 	logger *slog.Logger // with the chain and the purpose of reading

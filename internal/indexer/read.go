@@ -28,8 +28,7 @@ func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Heade
 	return blocks, err
 }
 
-// readNext reads count blocks from first on, up to head, and also returns how many
-// logs they hold.
+// readNext reads count blocks from first on, up to head, and also returns how many logs they hold.
 func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]ledger.Block, int, error) {
 	var numbers []uint64
 	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {

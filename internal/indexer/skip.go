@@ -41,8 +41,7 @@ type unreadable struct {
 	detail   string
 }
 
-// isUnreadable reports whether an error means that a node cannot return one transaction,
-// while it may return others.
+// isUnreadable reports whether an error means that a node cannot return one transaction, while it may return others.
 func isUnreadable(err error) bool {
 	return errors.Is(err, chain.ErrNotFound) || errors.Is(err, chain.ErrResponseTooLarge)
 }

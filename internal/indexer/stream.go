@@ -94,8 +94,7 @@ func (ix *Indexer) endOfPart(s blockRange, at uint64, turn int) uint64 {
 	return min(last, at+maxSecondRequests*size-1)
 }
 
-// readFinal reads a range of final blocks from the first node that succeeds, and
-// compares it with other nodes.
+// readFinal reads a range of final blocks from the first node that succeeds, and compares it with other nodes.
 func (ix *Indexer) readFinal(ctx context.Context, turn int, s blockRange, final invoice.Header, c *addressCache) (r reading, err error) {
 	err = ix.try(ctx, turn, func(n node) error {
 		if err := n.ready(ctx); err != nil {

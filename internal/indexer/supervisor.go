@@ -105,8 +105,7 @@ func (s *Supervisor) await(ctx context.Context, w *Indexer) {
 	}
 }
 
-// exhausted reports whether too many indexers do not stop. The last one is not
-// replaced then.
+// exhausted reports whether too many indexers do not stop. The last one is not replaced then.
 func (s *Supervisor) exhausted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

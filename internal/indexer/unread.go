@@ -256,8 +256,7 @@ func lacksOf(told, logs []types.Log) bool {
 	return len(merged(told, logs)) > len(merged(told, nil))
 }
 
-// quarantineOmitters asks all nodes for the logs of a block, and quarantines those that
-// leave one out.
+// quarantineOmitters asks all nodes for the logs of a block, and quarantines those that leave one out.
 func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {
 	for _, p := range ix.cfg.Pool.Nodes() {
 		n := node{p}

@@ -11,8 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// consultTimeout bounds a request to another node for comparison, so that a slow one
-// does not delay indexing.
+// consultTimeout bounds a request to another node for comparison, so that a slow one does not delay indexing.
 const consultTimeout = time.Second
 
 // logsOf returns each block's logs that the filter selects. It verifies an empty answer for a block with a bloom filter

@@ -187,8 +187,7 @@ func (ix *Indexer) askAgain(ctx context.Context, n node, final invoice.Header) e
 	return err
 }
 
-// halt halts the chain, because the node replaced a final block by a chain that
-// contains h.
+// halt halts the chain, because the node replaced a final block by a chain that contains h.
 func (ix *Indexer) halt(ctx context.Context, n node, h chain.Header) error {
 	final := ix.tracker.Final()
 	reason := fmt.Sprintf("block %d was final as %s, but %s now has a chain without it, with block %d as %s; finality %s is too weak, or the node is wrong",

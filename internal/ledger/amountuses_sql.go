@@ -32,9 +32,8 @@ type AmountUse struct {
 	Until time.Time
 }
 
-// AmountUses returns how the amounts are used. Closed invoices count if they
-// expired at or after since, which is called after the first lookup. The cost does not depend
-// on the number of invoices.
+// AmountUses returns how the amounts are used. Closed invoices count if they expired at or after since, which is called
+// after the first lookup. The cost does not depend on the number of invoices.
 func AmountUses(ctx context.Context, q db.Querier, keys []AmountKey, since func() time.Time) (map[AmountKey]AmountUse, error) {
 	uses := make(map[AmountKey]AmountUse)
 	rows := make([][]any, len(keys))
@@ -74,9 +73,8 @@ func newestTransferAmounts(q db.Querier, column, condition string, n int) string
 // live replaces the expiry of an open invoice.
 const live = 1 << 62
 
-// maxRecentInvoices is how many of the newest invoices with a transfer amount are read. The newest
-// invoice usually expires last, because an amount is assigned again only after earlier invoices with
-// it have expired.
+// maxRecentInvoices is how many of the newest invoices with a transfer amount are read. The newest invoice usually
+// expires last, because an amount is assigned again only after earlier invoices with it have expired.
 const maxRecentInvoices = 8
 
 // lookUpAmountUses looks up each wanted amount by index, and stops at the first row. A join could read

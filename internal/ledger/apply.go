@@ -11,9 +11,8 @@ import (
 // maxBlock is above all blocks.
 const maxBlock = math.MaxUint64
 
-// entry is a transfer of a block. It is a sweep when it comes from a deposit address.
-// Otherwise it can be a payment when it goes to a settlement or deposit address, and a
-// refund when it comes from a settlement address.
+// entry is a transfer of a block. It is a sweep when it comes from a deposit address. Otherwise it can be a payment
+// when it goes to a settlement or deposit address, and a refund when it comes from a settlement address.
 type entry struct {
 	invoice.Transfer
 	key       *invoice.Transfer
@@ -22,13 +21,11 @@ type entry struct {
 	depositOf string // the invoice whose deposit address receives it; empty without one
 	sweepOf   string // the invoice whose deposit address it comes from; empty without one
 
-	// bound is the authorization that made it, with its invoice; zero without one that the
-	// service accepted.
+	// bound is the authorization that made it, with its invoice; zero without one that the service accepted.
 	bound BoundAuthorization
 }
 
-// refundPair returns the accounts of the payment that the transfer refunds, if
-// it is a refund.
+// refundPair returns the accounts of the payment that the transfer refunds, if it is a refund.
 func (e *entry) refundPair() Pair { return Pair{Payer: e.To, Receiver: e.From} }
 
 // Apply decides about transfers of one chain, given in its order: which are payments, refunds, sweeps or nothing,
@@ -104,13 +101,11 @@ func (ch *Changes) entry(t *invoice.Transfer) *entry {
 	return e
 }
 
-// keepsAttribution reports whether a stored payment keeps its attribution now
-// that its block is read again or it is mined again. It does while it moves the
-// same money on the same evidence, since a provider can have made up the first
-// evidence. An attribution made off the chain does not depend on evidence. A
-// payment without an invoice stays without, unless other evidence names one. An
-// undecided payment is attributed whenever it is read, and so is one whose authorization
-// was bound to an invoice since, or that was read with another time of its block.
+// keepsAttribution reports whether a stored payment keeps its attribution now that its block is read again or it is
+// mined again. It does while it moves the same money on the same evidence, since a provider can have made up the first
+// evidence. An attribution made off the chain does not depend on evidence. A payment without an invoice stays without,
+// unless other evidence names one. An undecided payment is attributed whenever it is read, and so is one whose
+// authorization was bound to an invoice since, or that was read with another time of its block.
 func (ch *Changes) keepsAttribution(p PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
@@ -185,8 +180,7 @@ func (ch *Changes) screenAgain(was invoice.Payment, p *invoice.Payment) {
 	}
 }
 
-// status returns the state of a transfer that is observed now, and when it was
-// confirmed.
+// status returns the state of a transfer that is observed now, and when it was confirmed.
 func (ch *Changes) status(p invoice.Position) (invoice.PaymentStatus, time.Time) {
 	if ch.chain.final {
 		return invoice.Confirmed, ch.chain.confirmedAt(p)

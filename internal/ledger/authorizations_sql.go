@@ -16,8 +16,7 @@ import (
 // AuthorizationStatus is the state of a stored authorization.
 type AuthorizationStatus string
 
-// The states of an authorization. A reorg can orphan the payment of an authorization that is accepted
-// or sent.
+// The states of an authorization. A reorg can orphan the payment of an authorization that is accepted or sent.
 const (
 	AuthorizationAccepted AuthorizationStatus = "accepted" // to be sent
 	AuthorizationSent     AuthorizationStatus = "sent"     // a transaction carries it
@@ -51,8 +50,7 @@ type AuthorizedPayment struct {
 	Status invoice.PaymentStatus
 }
 
-// Paid reports whether a payment of the authorization was observed that no reorg has
-// orphaned.
+// Paid reports whether a payment of the authorization was observed that no reorg has orphaned.
 func (a Authorization) Paid() bool {
 	return a.Payment != nil && a.Payment.Status != invoice.Orphaned
 }
@@ -105,8 +103,7 @@ const isPendingAuthorization = "a.status IN ('accepted', 'sent') AND " + IsUnpai
 // isDueAuthorization holds for authorizations that still have to be sent.
 const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
 
-// InsertAuthorization inserts an accepted authorization. It returns ErrConflict if the
-// nonce of the payer is bound.
+// InsertAuthorization inserts an accepted authorization. It returns ErrConflict if the nonce of the payer is bound.
 func InsertAuthorization(ctx context.Context, tx *db.Tx, a Authorization) error {
 	a.Status = AuthorizationAccepted
 	accepted := authorizationTable.Without("reason", "tx_id", "ended_ms")
@@ -122,8 +119,7 @@ func (q Reader) Authorization(ctx context.Context, id string) (Authorization, er
 	return db.QueryRow(ctx, q, authorizationTable.Scan, selectAuthorizations+" WHERE a.id = $1", id)
 }
 
-// AuthorizationByNonce returns the authorization that a nonce of a payer is bound to, or
-// ErrNotFound.
+// AuthorizationByNonce returns the authorization that a nonce of a payer is bound to, or ErrNotFound.
 func (q Reader) AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (Authorization, error) {
 	return db.QueryRow(ctx, q, authorizationTable.Scan, selectAuthorizations+
 		" WHERE a.chain_key = $1 AND a.token = $2 AND a.authorizer = $3 AND a.nonce = $4",
@@ -197,9 +193,8 @@ func SetAuthorizationPayments(ctx context.Context, tx *db.Tx, made map[string]st
 	return err
 }
 
-// EndAuthorizations ends the authorizations of a chain with an outcome that is certain at a final
-// block of that time: paid ones with a confirmed or held payment, and refused ones if the chain has passed
-// their window without a payment.
+// EndAuthorizations ends the authorizations of a chain with an outcome that is certain at a final block of that time:
+// paid ones with a confirmed or held payment, and refused ones if the chain has passed their window without a payment.
 func EndAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, final time.Time, reason invoice.Refusal, now time.Time) error {
 	_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'paid', ended_ms = $2 WHERE chain_key = $1 AND status IN ('accepted', 'sent')
 		AND payment_id IN (SELECT id FROM payments WHERE status IN ('confirmed', 'held') AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
@@ -253,8 +248,7 @@ func RefuseAuthorization(ctx context.Context, s *db.DB, l db.WorkLease, id strin
 	})
 }
 
-// CountDueAuthorizations returns how many accepted authorizations of the chain have no
-// payment.
+// CountDueAuthorizations returns how many accepted authorizations of the chain have no payment.
 func CountDueAuthorizations(ctx context.Context, q db.Querier, chainKey string) (int64, error) {
 	return db.QueryRow(ctx, q, db.ScanSeq, "SELECT count(*)"+AuthorizationTables+
 		" WHERE a.chain_key = $1 AND "+isDueAuthorization, chainKey)
@@ -266,8 +260,7 @@ func ReleaseAuthorizations(ctx context.Context, s *db.DB, l db.WorkLease, txID s
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error { return ReleaseTxAuthorizations(ctx, tx, txID) })
 }
 
-// AssignAuthorizations assigns accepted authorizations to a transaction, and returns how many it
-// assigned.
+// AssignAuthorizations assigns accepted authorizations to a transaction, and returns how many it assigned.
 func AssignAuthorizations(ctx context.Context, tx *db.Tx, txID string, ids []string) (assigned int64, err error) {
 	for _, id := range ids {
 		n, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'sent', tx_id = $2 WHERE id = $1 AND status = 'accepted'", id, txID)

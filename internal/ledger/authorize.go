@@ -27,8 +27,7 @@ type AuthorizationCheck struct {
 	IsUsed bool
 }
 
-// AuthorizationBudget bounds the authorizations of a chain that are accepted in any 24
-// hours.
+// AuthorizationBudget bounds the authorizations of a chain that are accepted in any 24 hours.
 type AuthorizationBudget struct {
 	PerMerchant int64 // for the invoices of one merchant
 	PerPayer    int64 // of one payer
@@ -136,8 +135,7 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *db.Tx, inv invoic
 	return accepted, InsertAuthorization(ctx, tx, accepted)
 }
 
-// lockForAuthorization locks the cursor of a chain, or refuses authorizations if the chain is not
-// read.
+// lockForAuthorization locks the cursor of a chain, or refuses authorizations if the chain is not read.
 func lockForAuthorization(ctx context.Context, tx *db.Tx, chainKey string) error {
 	_, err := lockRunning(ctx, tx, chainKey)
 	if errors.Is(err, ErrHalted) || errors.Is(err, db.ErrNotFound) {
@@ -204,8 +202,7 @@ func boundTo(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.A
 	return known, nil
 }
 
-// mayAccept returns the reason why a new authorization for the invoice is refused, as far as stored
-// rows show.
+// mayAccept returns the reason why a new authorization for the invoice is refused, as far as stored rows show.
 func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) error {
 	budget, on := s.conf.Gasless.Budgets[inv.ChainKey]
 	if !on || s.conf.Gasless.Checker == nil {
@@ -252,9 +249,8 @@ func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoi
 	return nil
 }
 
-// authorize notes whether a payment is the transfer that its authorization was accepted for.
-// A transfer of another amount by the same nonce pays the invoice in part, and leaves the
-// authorization unpaid.
+// authorize notes whether a payment is the transfer that its authorization was accepted for. A transfer of another
+// amount by the same nonce pays the invoice in part, and leaves the authorization unpaid.
 func (ch *Changes) authorize(e *entry, p invoice.Payment) {
 	if e.bound.InvoiceID == "" {
 		return
@@ -268,9 +264,8 @@ func (ch *Changes) authorize(e *entry, p invoice.Payment) {
 	}
 }
 
-// endAuthorizations ends the authorizations whose outcome the chain's finalized block makes
-// certain. Every payment up to that block is stored, and none of a later block can be made
-// by an authorization whose window closed before it.
+// endAuthorizations ends the authorizations whose outcome the chain's finalized block makes certain. Every payment up
+// to that block is stored, and none of a later block can be made by an authorization whose window closed before it.
 func (s *Service) endAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) error {
 	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.conf.Now())
 }

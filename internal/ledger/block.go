@@ -12,8 +12,7 @@ type Block struct {
 	invoice.Header
 	Transfers []invoice.Transfer
 	Registry  []RegistryEvent
-	// Unread are transactions that the nodes do not return. Their logs move a token from or to such an
-	// address.
+	// Unread are transactions that the nodes do not return. Their logs move a token from or to such an address.
 	Unread []UnreadTransaction
 }
 

@@ -14,8 +14,7 @@ const maxClockError = 24 * time.Hour
 // because the machine's clock may jump.
 type Window struct {
 	Since time.Time // by the schedule's clock
-	// Oldest is a time by the machine's clock. Older rows are not read, since the indexes have that
-	// clock's times.
+	// Oldest is a time by the machine's clock. Older rows are not read, since the indexes have that clock's times.
 	Oldest time.Time
 }
 

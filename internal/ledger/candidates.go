@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// maxAwaiting bounds the invoices with a transfer's amount, as theirs or as a
-	// former remainder, that await the transfer. Two with the amount are ambiguous
-	// already, so only former remainders reach the bound.
+	// maxAwaiting bounds the invoices with a transfer's amount, as theirs or as a former remainder, that await the
+	// transfer. Two with the amount are ambiguous already, so only former remainders reach the bound.
 	maxAwaiting = 100
 	// maxTolerant bounds the invoices with a tolerance and an amount above a
 	// transfer's, up to twice of it, that await the transfer.
@@ -65,8 +64,7 @@ func (ch *Changes) namedBy(e *entry) (ids []string) {
 	return ids
 }
 
-// identified returns the invoices that a transfer identifies, whatever was paid
-// to them and to others.
+// identified returns the invoices that a transfer identifies, whatever was paid to them and to others.
 func (ch *Changes) identified(e *entry) (candidates []invoice.Candidate) {
 	named, assigned := ch.namedBy(e), ch.before.assigned.get(e.key)
 	for _, id := range named {
@@ -80,11 +78,9 @@ func (ch *Changes) identified(e *entry) (candidates []invoice.Candidate) {
 	return candidates
 }
 
-// candidatesAt returns the candidates of a payment, with what was due before it.
-// Where the payment's transaction names one of them, that does not matter and is
-// not computed. Of those that merely await its amount it returns no more than
-// decide what Attribute says; truncated is set where they are too many to
-// consider.
+// candidatesAt returns the candidates of a payment, with what was due before it. Where the payment's transaction names
+// one of them, that does not matter and is not computed. Of those that merely await its amount it returns no more than
+// decide what Attribute says; truncated is set where they are too many to consider.
 func (ch *Changes) candidatesAt(p invoice.Payment, e *entry) (candidates []invoice.Candidate, truncated bool) {
 	candidates = ch.identified(e)
 	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
@@ -140,10 +136,9 @@ func (ch *Changes) wasLeft(p invoice.Payment) bool {
 	return known && !was.Attributed() && was.SameMovement(p.Transfer) && !hadOtherTime(was.Payment, p.Transfer) && !ch.isUndecided(p.ID)
 }
 
-// isNewer reports whether an invoice was created after a payment was first seen.
-// An adversary who saw the payment can have created the invoice, so the payment
-// does not pay it by its amount. The order of events decides, because neither a
-// reorg nor a clock changes it.
+// isNewer reports whether an invoice was created after a payment was first seen. An adversary who saw the payment can
+// have created the invoice, so the payment does not pay it by its amount. The order of events decides, because neither
+// a reorg nor a clock changes it.
 func (ch *Changes) isNewer(p invoice.Payment, invoiceID string) bool {
 	was, known := ch.payment(p.ID)
 	return known && ch.before.created.get(invoiceID) > was.SeenAfter
@@ -153,9 +148,8 @@ func contains(candidates []invoice.Candidate, id string) bool {
 	return slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.ID == id })
 }
 
-// eachAwaiting calls yield with the invoices of a list that are payable at the
-// payment and not covered before it, until it returns false. It stops and
-// returns true at the last of limit invoices.
+// eachAwaiting calls yield with the invoices of a list that are payable at the payment and not covered before it, until
+// it returns false. It stops and returns true at the last of limit invoices.
 func (ch *Changes) eachAwaiting(
 	p invoice.Payment, lists *facts[listKey, []string], first, limit int, yield func(invoice.Candidate) bool,
 ) bool {
@@ -184,9 +178,8 @@ func (ch *Changes) eachAwaiting(
 	return false
 }
 
-// awaiting returns an invoice with what was due before a payment. ok is false if
-// the payment cannot pay it by its amount: it is not payable then, newer than the
-// payment, or covered.
+// awaiting returns an invoice with what was due before a payment. ok is false if the payment cannot pay it by its
+// amount: it is not payable then, newer than the payment, or covered.
 func (ch *Changes) awaiting(p invoice.Payment, id string) (c invoice.Candidate, ok bool) {
 	c.Invoice = ch.invoice(id)
 	if !c.PayableAt(p.Position) || ch.isNewer(p, id) {
@@ -196,9 +189,8 @@ func (ch *Changes) awaiting(p invoice.Payment, id string) (c invoice.Candidate, 
 	return c, !c.Covered
 }
 
-// dueAt returns whether the invoice is covered right before a payment on the
-// chain, and what remains of it otherwise. The invoice's sums say so, unless it
-// has payments above p, or p itself was one of its payments.
+// dueAt returns whether the invoice is covered right before a payment on the chain, and what remains of it otherwise.
+// The invoice's sums say so, unless it has payments above p, or p itself was one of its payments.
 func (ch *Changes) dueAt(inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount) {
 	if !inv.Covered() && !inv.HasParts() {
 		return false, invoice.Amount{}

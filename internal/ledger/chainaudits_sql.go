@@ -41,8 +41,7 @@ func beginAudit(ctx context.Context, tx *db.Tx, chainKey string, next uint64) er
 		chainKey, int64(next))
 }
 
-// auditOlder schedules an audit of a range of older blocks, together with the rest of an earlier
-// range.
+// auditOlder schedules an audit of a range of older blocks, together with the rest of an earlier range.
 func auditOlder(ctx context.Context, tx *db.Tx, chainKey string, first, last uint64) error {
 	return tx.Send(ctx, nil, `INSERT INTO chain_audits (chain_key, part, next_block, last_block) VALUES ($1, 'older', $2, $3)
 		ON CONFLICT (chain_key, part) DO UPDATE SET

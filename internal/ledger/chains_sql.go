@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Cursor is the progress of a chain's indexer. The headers' parents are not
-// stored.
+// Cursor is the progress of a chain's indexer. The headers' parents are not stored.
 type Cursor struct {
 	Indexed   invoice.Header // the newest block that was read
 	Confirmed invoice.Header // the newest block that is final
@@ -30,8 +29,7 @@ type Cursor struct {
 	configRevision int64
 }
 
-// Gap is a range of older blocks, Next to Last inclusive, that is read while
-// the indexer follows the head.
+// Gap is a range of older blocks, Next to Last inclusive, that is read while the indexer follows the head.
 type Gap struct {
 	Next, Last uint64
 	LastTime   time.Time // of block Last
@@ -118,9 +116,8 @@ func LockCursor(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error)
 	return c, err
 }
 
-// InsertChain records a new chain that is read from the block after the header,
-// with a gap of unread blocks below, or nil. It reports false if the chain
-// exists.
+// InsertChain records a new chain that is read from the block after the header, with a gap of unread blocks below, or
+// nil. It reports false if the chain exists.
 func InsertChain(ctx context.Context, tx *db.Tx, chainKey string, at invoice.Header, gap *Gap) (bool, error) {
 	n, err := tx.Exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
 		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last, config_revision)
@@ -138,9 +135,8 @@ func SaveCursor(ctx context.Context, tx *db.Tx, chainKey string, c Cursor) error
 			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, blockColumn(c.Unread))...)
 }
 
-// Headers returns the stored headers from one number to another, inclusive, in ascending order.
-// Headers above the newest block that was read belong to rolled-back blocks that were not replaced
-// yet.
+// Headers returns the stored headers from one number to another, inclusive, in ascending order. Headers above the
+// newest block that was read belong to rolled-back blocks that were not replaced yet.
 func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, db.Hash(&h.Hash), db.Hash(&h.Parent), db.Seconds(&h.Time))

@@ -288,6 +288,5 @@ func (ch *Changes) replaceRefund(was, is invoice.Refund) {
 	ch.setLeft(is.PaymentID)
 }
 
-// isActive reports whether a refund counts: it is not the zero Refund and not
-// orphaned.
+// isActive reports whether a refund counts: it is not the zero Refund and not orphaned.
 func isActive(r invoice.Refund) bool { return r.PaymentID != "" && r.Status != invoice.Orphaned }

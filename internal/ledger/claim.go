@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// MaxClaims is how many claims to unattributed payments an invoice can have
-// before unsigned ones are refused. The limit is per invoice, so that claims for
-// one invoice cannot use up another's.
+// MaxClaims is how many claims to unattributed payments an invoice can have before unsigned ones are refused. The limit
+// is per invoice, so that claims for one invoice cannot use up another's.
 const MaxClaims = 10
 
 // maxClaimPayments bounds the payments of a transaction that a claim examines.
@@ -23,13 +22,11 @@ const maxClaimPayments = 100
 
 // Errors of Claim.
 var (
-	// ErrNothingToClaim: the transaction made no unattributed payment that the
-	// invoice accepts.
+	// ErrNothingToClaim: the transaction made no unattributed payment that the invoice accepts.
 	ErrNothingToClaim = errors.New("the transaction made no payment that can be claimed")
 	// ErrNotThePayer: the claim is signed by another account than the payer's.
 	ErrNotThePayer = errors.New("the claim is not signed by the account that paid")
-	// ErrTooManyClaims: the invoice has MaxClaims claims to unattributed payments
-	// already.
+	// ErrTooManyClaims: the invoice has MaxClaims claims to unattributed payments already.
 	ErrTooManyClaims = errors.New("there are too many claims for the invoice")
 )
 
@@ -49,9 +46,8 @@ const (
 	ClaimKept    ClaimResult = "kept"    // stored; the merchant decides
 )
 
-// Claim processes a payer's claim. An unattributed payment that was made after
-// the invoice and was not refunded is attributed at once if the payer's account
-// has signed. Any other claim is stored for the merchant, also one to an
+// Claim processes a payer's claim. An unattributed payment that was made after the invoice and was not refunded is
+// attributed at once if the payer's account has signed. Any other claim is stored for the merchant, also one to an
 // undecided payment.
 //
 // Errors are db.ErrNotFound when there is no such invoice, ErrNothingToClaim,
@@ -175,9 +171,8 @@ func (s *Service) isConclusive(ctx context.Context, tx *db.Tx, inv invoice.Invoi
 	return !refunded, err
 }
 
-// storeClaim stores a claim for the merchant. It returns ErrTooManyClaims for an
-// unsigned one if the invoice has MaxClaims open claims. Signed claims are not
-// limited, because only the payer can make them.
+// storeClaim stores a claim for the merchant. It returns ErrTooManyClaims for an unsigned one if the invoice has
+// MaxClaims open claims. Signed claims are not limited, because only the payer can make them.
 func (s *Service) storeClaim(ctx context.Context, tx *db.Tx, inv invoice.Invoice, p PaymentRow, claim Claim) (ClaimResult, error) {
 	signed := claim.Signature != ""
 	known, err := NewReader(tx).InvoiceClaims(ctx, inv.ID, p.ID)

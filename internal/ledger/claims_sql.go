@@ -17,8 +17,7 @@ type ClaimRow struct {
 	Signed     bool   // the account that paid has signed the claim
 	At         time.Time
 
-	// AttributedTo is the invoice that the payment belongs to by now, or empty. It is read and not
-	// written.
+	// AttributedTo is the invoice that the payment belongs to by now, or empty. It is read and not written.
 	AttributedTo string
 }
 
@@ -50,15 +49,13 @@ func SaveClaim(ctx context.Context, tx *db.Tx, c ClaimRow) error {
 	return RefreshItems(ctx, tx, c.PaymentID)
 }
 
-// OpenClaimsOfInvoice returns up to limit of the invoice's claims to payments that
-// belong to no invoice.
+// OpenClaimsOfInvoice returns up to limit of the invoice's claims to payments that belong to no invoice.
 func OpenClaimsOfInvoice(ctx context.Context, q db.Querier, invoiceID string, limit int) ([]ClaimRow, error) {
 	return db.QueryAll(ctx, q, claimTable.Scan, selectClaims+" WHERE claims.invoice_id = $1 AND payments.invoice_id IS NULL LIMIT $2", invoiceID, limit)
 }
 
-// ClaimsOfPayments returns up to limit claims of each payment, by payment:
-// signed ones first, then the oldest. Unless merchantID is empty, it leaves out
-// claims for other merchants' invoices.
+// ClaimsOfPayments returns up to limit claims of each payment, by payment: signed ones first, then the oldest. Unless
+// merchantID is empty, it leaves out claims for other merchants' invoices.
 func (q Reader) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]ClaimRow, error) {
 	found := make(map[string][]ClaimRow)
 	claimed, err := whichClaimed(ctx, q, paymentIDs)

@@ -24,8 +24,7 @@ func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 	return ""
 }
 
-// claimTokens returns the tokens that the master keys derive for a refund, beginning with the newest
-// key.
+// claimTokens returns the tokens that the master keys derive for a refund, beginning with the newest key.
 func (s *Service) claimTokens(refundID string) (tokens []string) {
 	if s.conf.Keyring == nil {
 		return nil

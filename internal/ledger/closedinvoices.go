@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// closedBatch is how many closed invoices one transaction decides about. While it runs, their chain
-	// cannot be read.
+	// closedBatch is how many closed invoices one transaction decides about. While it runs, their chain cannot be read.
 	closedBatch = 20
 	// ClosedPayments is how many payments without an invoice it reads for each. An invoice with that many
 	// may be paid by hand.

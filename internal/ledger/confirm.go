@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// keptHeaders is how many headers of final blocks are kept, to detect a deep
-// reorg.
+// keptHeaders is how many headers of final blocks are kept, to detect a deep reorg.
 const keptHeaders = 256
 
 // Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are confirmed,
@@ -58,9 +57,8 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 	})
 }
 
-// confirmTransfers confirms the pending payments, refunds and sweeps up to a block and
-// recomputes their invoices. indexed is the newest block that was read, and unfinal is how many of the chain's newest
-// blocks are not final.
+// confirmTransfers confirms the pending payments, refunds and sweeps up to a block and recomputes their invoices.
+// indexed is the newest block that was read, and unfinal is how many of the chain's newest blocks are not final.
 func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, through, indexed, unfinal uint64) error {
 	payments, err := PendingPayments(ctx, tx, chainKey, 0, through)
 	if err != nil {
@@ -141,11 +139,10 @@ func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err e
 // unchanged is a step that makes no change in a transaction.
 func unchanged(*db.Tx, *outbox, *Cursor) error { return nil }
 
-// updateAndExpire runs a transaction that may raise the finalized height or close the gap, under the
-// chain's cursor. It then attributes undecided payments and expires invoices if they are due. If there
-// are more than one transaction handles, further ones follow for expiryShift, and waiting creates have
-// priority. more reports whether some are left. unfinal is how many of the chain's newest blocks are
-// not final; if it is 0, the blocks that were read count.
+// updateAndExpire runs a transaction that may raise the finalized height or close the gap, under the chain's cursor. It
+// then attributes undecided payments and expires invoices if they are due. If there are more than one transaction
+// handles, further ones follow for expiryShift, and waiting creates have priority. more reports whether some are left.
+// unfinal is how many of the chain's newest blocks are not final; if it is 0, the blocks that were read count.
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *db.Tx, out *outbox, cur *Cursor) error) (more bool, err error) {
 	started := s.conf.Schedule()
 	for pace := newExpiryPace(); ; {
@@ -183,11 +180,10 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 	}
 }
 
-// expire expires up to a batch of open invoices with an expiresAt before the time of the chain's
-// finalized block, and reports whether there may be more than it handles at once. Payments up to that
-// block are counted, except payments in the gap, undecided ones and those that wait for a verdict:
-// invoices that these could pay do not expire yet. During a recovery no invoice expires, because the registry may have closed it for
-// another reason.
+// expire expires up to a batch of open invoices with an expiresAt before the time of the chain's finalized block, and
+// reports whether there may be more than it handles at once. Payments up to that block are counted, except payments in
+// the gap, undecided ones and those that wait for a verdict: invoices that these could pay do not expire yet. During a
+// recovery no invoice expires, because the registry may have closed it for another reason.
 func (s *Service) expire(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor, batch int) (more bool, err error) {
 	if s.conf.Recovery {
 		return false, nil

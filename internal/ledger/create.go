@@ -38,12 +38,11 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 	return r.Draft
 }
 
-// Create makes an open invoice, its invoice.created event and the intent to
-// open its commitment, or a draft without these. A repeated request with the same key returns the invoice
-// of the first one. It returns an *invoice.FieldError for a draft that breaks a rule or names an
-// address of another merchant. It returns a *limits.ExceededError for a merchant that has used up
-// its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
-// ErrIdempotencyMismatch and ErrIdempotencyInProgress.
+// Create makes an open invoice, its invoice.created event and the intent to open its commitment, or a draft without
+// these. A repeated request with the same key returns the invoice of the first one. It returns an *invoice.FieldError
+// for a draft that breaks a rule or names an address of another merchant. It returns a *limits.ExceededError for a
+// merchant that has used up its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError,
+// *MissedBlocksError, ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (_ invoice.Invoice, err error) {
 	ctx, end := tracing.Begin(ctx, "create invoice")
 	defer end(&err)
@@ -126,8 +125,7 @@ type ReferenceTakenError struct {
 // Error names the invoice.
 func (e *ReferenceTakenError) Error() string { return "the reference is that of " + e.InvoiceID }
 
-// buildInvoice checks a draft and returns its invoice with an id, and without a transfer
-// amount.
+// buildInvoice checks a draft and returns its invoice with an id, and without a transfer amount.
 func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) (invoice.Invoice, error) {
 	now := s.seconds()
 	m, known, err := s.conf.Merchants.Find(ctx, d.MerchantID)
@@ -195,8 +193,7 @@ func (s *Service) findToken(chainKey, currency string) (c chain.Chain, token cha
 	return c, token, nil
 }
 
-// emitCreated emits invoice.created, and enqueues the intent to open the
-// commitment.
+// emitCreated emits invoice.created, and enqueues the intent to open the commitment.
 func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
 	s.enqueueIntent(out, invoice.IntentOpen, inv)
 	return s.emitOnlyCreated(out, inv)

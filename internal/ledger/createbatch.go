@@ -32,9 +32,8 @@ const (
 	CreateWait = 5 * time.Second
 )
 
-// ErrCreatesWait is the error of a create with a transaction that did not begin within CreateWait, or
-// before the request's deadline, because earlier creates keep the database busy. It created no
-// invoice, and will not.
+// ErrCreatesWait is the error of a create with a transaction that did not begin within CreateWait, or before the
+// request's deadline, because earlier creates keep the database busy. It created no invoice, and will not.
 var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", limits.ErrBusy)
 
 // create is an invoice to be inserted, with the idempotency key of its request.
@@ -57,11 +56,10 @@ var (
 	errKeyUnused = errors.New("idempotency key unused")
 )
 
-// insert inserts an invoice in one transaction with the invoices that are created at the same time. It
-// returns errKeyTaken or errReserved, and inserts no row, if the key was used or the reference is
-// reserved, errKeyUnused if it has to be tried again, errNotHeld if the merchant may not use the
-// address, and ErrCreatesWait if it has waited too long. If ctx ends while the transaction runs, the
-// invoice may still be inserted.
+// insert inserts an invoice in one transaction with the invoices that are created at the same time. It returns
+// errKeyTaken or errReserved, and inserts no row, if the key was used or the reference is reserved, errKeyUnused if it
+// has to be tried again, errNotHeld if the merchant may not use the address, and ErrCreatesWait if it has waited too
+// long. If ctx ends while the transaction runs, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
 	result := s.creates.Submit(ctx, &c)
@@ -91,8 +89,7 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 // CreatesWaiting returns how many creates wait for a transaction.
 func (s *Service) CreatesWaiting() int { return s.creates.Waiting() }
 
-// GiveWay waits until no create waits or is in progress, for at most the given time, and reports
-// whether there was one.
+// GiveWay waits until no create waits or is in progress, for at most the given time, and reports whether there was one.
 func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool) {
 	idle := s.creates.Idle()
 	select {

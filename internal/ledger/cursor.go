@@ -36,10 +36,9 @@ func (s *Service) FirstInvoice(ctx context.Context, chainKey string) (createdAt 
 	return first.CreatedAt, err == nil, err
 }
 
-// Start records a chain that is read for the first time. at is a final block;
-// Observe continues with the block after it. The blocks from the number from up
-// to at are a gap, for Fill; the chain has no gap when from is above at. It returns
-// ErrCursorMoved when another process started the chain already.
+// Start records a chain that is read for the first time. at is a final block; Observe continues with the block after
+// it. The blocks from the number from up to at are a gap, for Fill; the chain has no gap when from is above at. It
+// returns ErrCursorMoved when another process started the chain already.
 func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header, from uint64) error {
 	var gap *Gap
 	if from <= at.Number {
@@ -71,9 +70,8 @@ func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.
 	return WatchedAddresses(ctx, s.conf.Store, chainKey, addrs)
 }
 
-// Pending returns the transfers up to a block that are not final yet: pending
-// payments, refunds and sweeps, and possible refunds that are undecided. Verify them
-// by their receipts, then pass the revision to Confirm.
+// Pending returns the transfers up to a block that are not final yet: pending payments, refunds and sweeps, and
+// possible refunds that are undecided. Verify them by their receipts, then pass the revision to Confirm.
 func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
 	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
 	if err != nil {
@@ -104,9 +102,8 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	return append(all, undecided...), cur.Revision, err
 }
 
-// Orphaned returns the transfers of orphaned payments and sweeps in blocks above the
-// finalized height and up to a number. Where such a block is canonical, the
-// transfer was missed when the block was read again.
+// Orphaned returns the transfers of orphaned payments and sweeps in blocks above the finalized height and up to a
+// number. Where such a block is canonical, the transfer was missed when the block was read again.
 func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
 	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if err != nil {
@@ -127,8 +124,7 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 	return transfers, err
 }
 
-// Halt stops the chain's indexer until Resume. It returns ErrNotStarted for a
-// chain that was never read.
+// Halt stops the chain's indexer until Resume. It returns ErrNotStarted for a chain that was never read.
 func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
 	return s.updateCursor(ctx, chainKey, func(_ *db.Tx, cur *Cursor) error { cur.Halted = reason; return nil })
 }

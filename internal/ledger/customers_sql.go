@@ -47,8 +47,7 @@ func customerKey(q db.Querier) string {
 	return q.Base().Ordered("coalesce(customer_id, customer_email)")
 }
 
-// Customers lists customers of a merchant. It reads a few rows of each, however many invoices
-// they have.
+// Customers lists customers of a merchant. It reads a few rows of each, however many invoices they have.
 func (q Reader) Customers(ctx context.Context, f CustomerFilter) ([]Customer, error) {
 	key := customerKey(q)
 	from := "FROM invoice_details " + q.IndexedBy("invoice_details_by_customer") + "WHERE merchant_id = $1 AND " + isCustomer

@@ -29,8 +29,7 @@ func (e *AttributedError) Error() string { return ErrAttributed.Error() }
 // Is reports whether target is ErrAttributed.
 func (e *AttributedError) Is(target error) bool { return target == ErrAttributed }
 
-// DecisionRequest is a decision about an item of the inbox. The caller checks Reason by the
-// rules of a label.
+// DecisionRequest is a decision about an item of the inbox. The caller checks Reason by the rules of a label.
 type DecisionRequest struct {
 	Kind     invoice.ItemKind
 	ObjectID string
@@ -142,8 +141,7 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 	return d, err
 }
 
-// lockItem returns the item of an object, under the lock of its chain, and the merchant of the inbox
-// that it is in.
+// lockItem returns the item of an object, under the lock of its chain, and the merchant of the inbox that it is in.
 func (s *Service) lockItem(ctx context.Context, tx *db.Tx, objectID, merchantID string) (item InboxItem, of string, err error) {
 	switch {
 	case strings.HasPrefix(objectID, invoice.PrefixPayment):
@@ -212,8 +210,7 @@ func lockPaymentItem(ctx context.Context, tx *db.Tx, id, merchantID string) (ite
 	return items[0], of, nil
 }
 
-// wantUndecided returns a *DecidedError if a decision about an item is in force, by the merchant or by
-// the operator.
+// wantUndecided returns a *DecidedError if a decision about an item is in force, by the merchant or by the operator.
 func wantUndecided(ctx context.Context, tx *db.Tx, item InboxItem, merchantID string) error {
 	decisions, err := DecisionsInForce(ctx, tx, []string{item.ObjectID()})
 	if err != nil {

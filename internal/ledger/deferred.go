@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// undecidedBatch is how many payments and how many refunds one transaction of
-// attributeDeferred handles.
+// undecidedBatch is how many payments and how many refunds one transaction of attributeDeferred handles.
 const undecidedBatch = 500
 
 // attributeDeferred attributes the undecided payments and refunds of a chain in its order, once the
@@ -68,9 +67,8 @@ func lostPast(ctx context.Context, tx *db.Tx, chainKey string) (r blockRange, er
 	return r, err
 }
 
-// nextUndecided returns the next undecided payments and refunds of the chain, and whether there may be
-// more. If one list was cut off, the other ends below the same position, so that both are attributed
-// in the chain's order.
+// nextUndecided returns the next undecided payments and refunds of the chain, and whether there may be more. If one
+// list was cut off, the other ends below the same position, so that both are attributed in the chain's order.
 func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []PaymentRow, refunds []invoice.Transfer, more bool, err error) {
 	if payments, err = UndecidedPayments(ctx, tx, chainKey, undecidedBatch); err != nil {
 		return nil, nil, false, err
@@ -150,12 +148,10 @@ func (ch *Changes) needsEarlier(e *entry, inv invoice.Invoice) bool {
 	return isPart && inv.FromBlock == 0 && e.bound.InvoiceID == "" && ch.chain.isAboveUnread(e.Position)
 }
 
-// mustDefer reports whether the blocks that were never read can change the
-// attribution of a transfer. They can hold payments of invoices that were
-// created before the chain was first read, and so change what remains of these;
-// and an undecided payment can pay any invoice of its receiver. They can also
-// hold the payment that a transfer from a settlement address refunds, and other
-// parts of what a part pays.
+// mustDefer reports whether the blocks that were never read can change the attribution of a transfer. They can hold
+// payments of invoices that were created before the chain was first read, and so change what remains of these; and an
+// undecided payment can pay any invoice of its receiver. They can also hold the payment that a transfer from a
+// settlement address refunds, and other parts of what a part pays.
 func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
 	if !ch.chain.isAboveUnread(t.Position) {

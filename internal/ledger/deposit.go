@@ -31,9 +31,8 @@ func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, er
 // verifyTimeout bounds how long a create waits until a node confirms the deposit factory.
 const verifyTimeout = 5 * time.Second
 
-// verifyFactory returns ErrUnverified for a deposit invoice if no node confirms the code of the
-// chain's factory: money that is paid to an address of another contract may be lost. It must not be
-// called in a transaction.
+// verifyFactory returns ErrUnverified for a deposit invoice if no node confirms the code of the chain's factory: money
+// that is paid to an address of another contract may be lost. It must not be called in a transaction.
 func (s *Service) verifyFactory(ctx context.Context, inv invoice.Invoice) error {
 	if !inv.IsDeposit() || s.conf.VerifyContracts == nil {
 		return nil
@@ -51,9 +50,8 @@ var errDepositHeld = &invoice.FieldError{
 	Field: "collection", Detail: "cannot be deposit with these terms: an invoice names their deposit address as merchantAddress; change one of them",
 }
 
-// checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a settlement
-// address. The address of a draft can be computed before it is issued. The ids of other invoices
-// cannot be known in advance.
+// checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a settlement address. The address
+// of a draft can be computed before it is issued. The ids of other invoices cannot be known in advance.
 func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
 	if inv.DepositAddress.IsZero() {
 		return nil
@@ -83,8 +81,7 @@ func (ch *Changes) attributeDeposit(e *entry, p *invoice.Payment) {
 	ch.effects.received(*p, a.Invoice)
 }
 
-// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept all the
-// same.
+// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept all the same.
 func (ch *Changes) leaveUnattributed(e *entry, p *invoice.Payment) {
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {

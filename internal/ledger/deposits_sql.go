@@ -40,8 +40,7 @@ func Deposits(ctx context.Context, q db.Querier, chainKey string, among []invoic
 	return found, err
 }
 
-// WatchedAddresses returns which of the addresses are settlement or deposit addresses on
-// the chain.
+// WatchedAddresses returns which of the addresses are settlement or deposit addresses on the chain.
 func WatchedAddresses(ctx context.Context, q db.Querier, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
 	return q.WhichAddresses(ctx, chainKey, among, access.IsSettlement+" UNION ALL SELECT 1 FROM deposits WHERE deposits.chain_key = chain AND deposits.address = account"+
 		" UNION ALL SELECT 1 FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account")

@@ -20,8 +20,7 @@ var (
 	ErrVoid = errors.New("the invoice is void")
 )
 
-// InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be changed only
-// in a draft.
+// InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be changed only in a draft.
 type InvoiceChange struct {
 	Merchant   *invoice.Address
 	Amount     *invoice.Amount
@@ -112,10 +111,9 @@ func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Det
 	return &ReferenceTakenError{InvoiceID: holder}
 }
 
-// Finalize issues a draft: it becomes open, and can be paid by transfers above the newest
-// block that was read. An invoice that was issued before is returned as it is. Errors are
-// db.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
-// that has passed.
+// Finalize issues a draft: it becomes open, and can be paid by transfers above the newest block that was read. An
+// invoice that was issued before is returned as it is. Errors are db.ErrNotFound, ErrVoid, ErrUnverified and
+// *invoice.FieldError, such as for an expiresAt that has passed.
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
 	ctx, end := tracing.Begin(ctx, "finalize invoice")
 	defer end(&err)
@@ -209,8 +207,7 @@ type auditedInvoice struct {
 	ChainKey string         `json:"chainKey"`
 }
 
-// invoiceEntry returns the audit entry of a change of an invoice. after is nil if the
-// invoice is deleted.
+// invoiceEntry returns the audit entry of a change of an invoice. after is nil if the invoice is deleted.
 func (s *Service) invoiceEntry(ctx context.Context, action access.Action, was invoice.Invoice, after *invoice.Invoice) access.Entry {
 	audited := func(inv invoice.Invoice) auditedInvoice {
 		return auditedInvoice{inv.Status, inv.Amount.String(), inv.Currency, inv.ChainKey}

@@ -7,8 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// lockInvoice locks an invoice until the transaction ends, and returns it with its
-// details, or ErrNotFound.
+// lockInvoice locks an invoice until the transaction ends, and returns it with its details, or ErrNotFound.
 func lockInvoice(ctx context.Context, tx *db.Tx, id string) (invoice.Invoice, error) {
 	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM invoices WHERE id = $1"+tx.ForUpdate(), id); err != nil {
 		return invoice.Invoice{}, err

@@ -18,13 +18,12 @@ const (
 	EraseAnswers = 1000
 )
 
-// EraseCustomer erases the personal data of a merchant's customer, by the customer's key: everything
-// that the merchant wrote about the customer's invoices except the references, in all tables and in
-// events. Amounts, addresses and transactions stay. If there are more than EraseBatch invoices,
-// EraseMore erases the rest. Invoices that are created later are not erased. While an erasure is in
-// progress, EraseCustomer returns it. Without a key, no row is stored for a customer without invoices.
-// With a key, it returns the erasure of the first request, and never erases invoices created since.
-// Other errors are ErrIdempotencyMismatch and ErrIdempotencyInProgress.
+// EraseCustomer erases the personal data of a merchant's customer, by the customer's key: everything that the merchant
+// wrote about the customer's invoices except the references, in all tables and in events. Amounts, addresses and
+// transactions stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created
+// later are not erased. While an erasure is in progress, EraseCustomer returns it. Without a key, no row is stored for
+// a customer without invoices. With a key, it returns the erasure of the first request, and never erases invoices
+// created since. Other errors are ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string, once Once) (e Erasure, err error) {
 	key, err := erasureKey(merchantID, customer, once)
 	if err != nil {

@@ -56,8 +56,7 @@ func erasureByKey(ctx context.Context, q db.Querier, keyHash invoice.Hash) (e Er
 	return e, requestHash, err
 }
 
-// insertErasureKey stores the key of a request for an erasure. ok is false if the key is stored
-// already.
+// insertErasureKey stores the key of a request for an erasure. ok is false if the key is stored already.
 func insertErasureKey(ctx context.Context, tx *db.Tx, k ErasureKey, erasureID string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, "INSERT INTO erasure_keys (key_hash, request_hash, erasure_id) VALUES ($1, $2, $3) ON CONFLICT (key_hash) DO NOTHING",
 		k.KeyHash.String(), k.RequestHash.String(), erasureID)
@@ -85,8 +84,7 @@ func lockErasure(ctx context.Context, tx *db.Tx, from string) (Erasure, error) {
 		erasureTable.Select()+" "+tx.IndexedBy("erasures_running")+"WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.SkipLocked(), from)
 }
 
-// updateErasure stores the progress of a locked erasure. For a finished one it deletes the customer's
-// key.
+// updateErasure stores the progress of a locked erasure. For a finished one it deletes the customer's key.
 func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	if !e.FinishedAt.IsZero() {
 		e.Customer = ""
@@ -95,9 +93,8 @@ func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	return err
 }
 
-// lockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains, so
-// that no transaction that has read one of the invoices writes an event of it afterwards. It reports
-// whether there may be more.
+// lockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains, so that no transaction
+// that has read one of the invoices writes an event of it afterwards. It reports whether there may be more.
 func lockInvoicesToErase(ctx context.Context, tx *db.Tx, e Erasure, limit int) (locked []invoice.Invoice, more bool, err error) {
 	key := customerKey(tx)
 	ids, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT invoice_id FROM invoice_details "+tx.IndexedBy("invoice_details_by_customer")+"WHERE merchant_id = $1 AND "+isCustomer+
@@ -136,10 +133,9 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, invoiceIDs []string, limit int
 		append([]any{limit}, db.ToAny(invoiceIDs)...)...)
 }
 
-// EraseInvoices writes the line items and details of locked invoices, from which personal data was
-// removed. It also removes personal data from rows that refer to them, except events and the answers
-// to deliveries: texts that people wrote about their payments and refunds, and addresses of mails, which
-// are not sent then.
+// EraseInvoices writes the line items and details of locked invoices, from which personal data was removed. It also
+// removes personal data from rows that refer to them, except events and the answers to deliveries: texts that people
+// wrote about their payments and refunds, and addresses of mails, which are not sent then.
 func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
 	ids := make([]string, len(invoices))
 	for i, inv := range invoices {
@@ -170,8 +166,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 	return mailer.EraseOfInvoices(ctx, tx, ids)
 }
 
-// rewriteEvents replaces the bodies of events that contain one of the invoices. change returns the new
-// body.
+// rewriteEvents replaces the bodies of events that contain one of the invoices. change returns the new body.
 func rewriteEvents(ctx context.Context, tx *db.Tx, invoiceIDs []string, change func(invoiceID string, body []byte) ([]byte, error)) error {
 	type stored struct {
 		seq             int64

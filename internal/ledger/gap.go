@@ -11,11 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// Rescan schedules the chain's blocks from a number up to the newest one read
-// for reading again, while the head is followed. Transfers that were missed are
-// recorded; payments that are known keep their attribution. An existing gap is
-// widened. It returns the gap, ErrNotStarted for a chain that was never read, or
-// an *invoice.FieldError when the number is above the newest block read.
+// Rescan schedules the chain's blocks from a number up to the newest one read for reading again, while the head is
+// followed. Transfers that were missed are recorded; payments that are known keep their attribution. An existing gap is
+// widened. It returns the gap, ErrNotStarted for a chain that was never read, or an *invoice.FieldError when the number
+// is above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
 	err := s.updateCursor(ctx, chainKey, func(tx *db.Tx, cur *Cursor) error {
@@ -41,18 +40,16 @@ type auditedGap struct {
 	To   uint64 `json:"to"`
 }
 
-// Fill stores the contents of the next blocks of the chain's gap, up to the block through. blocks are
-// the ones with relevant transfers or events, in ascending order. All of them are final: new payments
-// are attributed, announced and confirmed immediately, invoices are paid, refunds are announced, and
-// intents are finished. Payments that are confirmed already stay as they are. The gap shrinks in the
-// same transaction. Undecided payments are attributed once all blocks that were never read are read.
-// Invoices that the gap kept from expiring expire once it is closed; if there are very many, some
-// expire when the next block is final. If a payment of an invoice is new, the gap grows up to the
+// Fill stores the contents of the next blocks of the chain's gap, up to the block through. blocks are the ones with
+// relevant transfers or events, in ascending order. All of them are final: new payments are attributed, announced and
+// confirmed immediately, invoices are paid, refunds are announced, and intents are finished. Payments that are
+// confirmed already stay as they are. The gap shrinks in the same transaction. Undecided payments are attributed once
+// all blocks that were never read are read. Invoices that the gap kept from expiring expire once it is closed; if there
+// are very many, some expire when the next block is final. If a payment of an invoice is new, the gap grows up to the
 // newest block read, because a transfer there may refund it.
 //
-// It returns ErrCursorMoved when the gap does not begin at the block next, or when through is above
-// the gap or the finalized height, and ErrFinalityViolated when through is not the block that was read
-// at its number.
+// It returns ErrCursorMoved when the gap does not begin at the block next, or when through is above the gap or the
+// finalized height, and ErrFinalityViolated when through is not the block that was read at its number.
 func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) (err error) {
 	ctx, end := tracing.Begin(ctx, "fill gap", tracing.Chain(chainKey))
 	defer end(&err)
@@ -140,8 +137,7 @@ func saveCursor(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor) (e
 	return err
 }
 
-// checkAscending returns an error unless the blocks are in ascending order and
-// between the numbers, both included.
+// checkAscending returns an error unless the blocks are in ascending order and between the numbers, both included.
 func checkAscending(from uint64, blocks []Block, to uint64) error {
 	if to < from {
 		return fmt.Errorf("expected blocks from %d on, up to %d", from, to)

@@ -41,8 +41,7 @@ type InvoiceHistory struct {
 	Truncated   bool            // there is more than the limits allow
 }
 
-// InvoiceTransition is a transition that a request caused: of a draft to open, or of an invoice to
-// void.
+// InvoiceTransition is a transition that a request caused: of a draft to open, or of an invoice to void.
 type InvoiceTransition struct {
 	Status invoice.Status // the new state of the invoice
 	At     time.Time

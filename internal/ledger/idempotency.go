@@ -59,8 +59,7 @@ type DraftDeletedError struct {
 // Error names the draft.
 func (e *DraftDeletedError) Error() string { return "the draft " + e.InvoiceID + " was deleted" }
 
-// hashDraft returns a hash of the request's fields, which does not depend on how
-// its JSON was written.
+// hashDraft returns a hash of the request's fields, which does not depend on how its JSON was written.
 func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 	fields := []any{d.MerchantID, d.Merchant.String(), d.Amount.String(), d.Currency, d.ChainKey, d.ExpiresAt.Unix()}
 	for _, item := range d.LineItems {

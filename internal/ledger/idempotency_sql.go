@@ -21,8 +21,7 @@ type IdempotencyKey struct {
 	InvoiceID   string       // the invoice that the request created, which may be a draft that was deleted
 }
 
-// FindIdempotencyKey returns the first use of a key within the window, or
-// ErrNotFound.
+// FindIdempotencyKey returns the first use of a key within the window, or ErrNotFound.
 func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, now time.Time) (IdempotencyKey, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (IdempotencyKey, error) {
 		k := IdempotencyKey{Scope: scope, Key: key}
@@ -87,8 +86,7 @@ func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey
 	return tx.Insert(ctx, keyInsertion, rows)
 }
 
-// DeleteIdempotencyKeys deletes up to limit keys that are older than the window. It returns how many it
-// deleted.
+// DeleteIdempotencyKeys deletes up to limit keys that are older than the window. It returns how many it deleted.
 func DeleteIdempotencyKeys(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, idem_key) IN (
 		SELECT scope, idem_key FROM idempotency_keys WHERE created_at <= $1 LIMIT $2)`, invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)

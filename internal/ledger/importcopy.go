@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// MaxCopy bounds a merchant's copy of an invoice, in bytes: a copy of the largest body with headers,
-// quoted in JSON.
+// MaxCopy bounds a merchant's copy of an invoice, in bytes: a copy of the largest body with headers, quoted in JSON.
 const MaxCopy = 1 << 20
 
 // ErrNoTerms is the error for an event that does not have the terms of an invoice, such as invoice.paid.

@@ -39,19 +39,16 @@ const (
 type Imported struct {
 	Invoice invoice.Invoice
 	Exists  bool // it was in the database already
-	// Proof is the proof of the copy: ProvedByChain, or a signature. It is empty for an invoice that
-	// exists.
+	// Proof is the proof of the copy: ProvedByChain, or a signature. It is empty for an invoice that exists.
 	Proof string
-	// Held is set if the invoice is open here, and was paid in its copy or closed on the chain. It does
-	// not expire.
+	// Held is set if the invoice is open here, and was paid in its copy or closed on the chain. It does not expire.
 	Held bool
 }
 
-// ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id,
-// commitment and deposit address. Either the chain must have its commitment, or one of the secrets
-// must have signed the copy. Its payments since the backup are attributed by the usual rules once the
-// chain is read again; payments that were recorded without an invoice wait for that. ImportInvoice may
-// be repeated.
+// ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id, commitment and
+// deposit address. Either the chain must have its commitment, or one of the secrets must have signed the copy. Its
+// payments since the backup are attributed by the usual rules once the chain is read again; payments that were recorded
+// without an invoice wait for that. ImportInvoice may be repeated.
 //
 // An invoice that is void or expired in the copy becomes so here, also one that exists and is open.
 // One that is paid in the copy stays open until its payments are attributed, and does not expire until
@@ -133,8 +130,7 @@ func (s *Service) copiedInvoice(ctx context.Context, c InvoiceCopy) (inv invoice
 	return inv, nil
 }
 
-// sameInvoice reports whether two invoices with one id are the same, apart from members that payments
-// change.
+// sameInvoice reports whether two invoices with one id are the same, apart from members that payments change.
 func sameInvoice(a, b invoice.Invoice) bool {
 	return a.Terms.Merchant == b.Terms.Merchant && a.Amount == b.Amount && a.ExpiresAt.Equal(b.ExpiresAt) && a.MerchantID == b.MerchantID &&
 		a.Currency == b.Currency && a.ChainKey == b.ChainKey && a.CreatedAt.Equal(b.CreatedAt) && a.Collection == b.Collection &&

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// StatusDiffersError is the error of a copy with a final status that the invoice can no longer have
-// here.
+// StatusDiffersError is the error of a copy with a final status that the invoice can no longer have here.
 type StatusDiffersError struct{ Copied, Stored invoice.Status }
 
 // Error describes how they differ and who decides.
@@ -91,8 +90,7 @@ func (s *Service) followImport(ctx context.Context, tx *db.Tx, out *outbox, done
 	return nil
 }
 
-// endImported applies the final status of a copy to an invoice that exists. An open one expires and is paid
-// as usual.
+// endImported applies the final status of a copy to an invoice that exists. An open one expires and is paid as usual.
 func (s *Service) endImported(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice, p pastEnd) (invoice.Invoice, error) {
 	switch {
 	case p.status == invoice.Open, p.status == inv.Status:

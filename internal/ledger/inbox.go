@@ -154,8 +154,7 @@ func (i InboxItem) decidedBy(d invoice.Decision) bool {
 	return d.ObjectID == i.ObjectID() && d.Kind == i.Kind && d.Version == i.Version
 }
 
-// paymentItems returns the items of payments in the inbox of a merchant, or of the operator if
-// merchantID is empty.
+// paymentItems returns the items of payments in the inbox of a merchant, or of the operator if merchantID is empty.
 func paymentItems(ctx context.Context, r db.Querier, rows []PaymentRow, merchantID string) ([]InboxItem, error) {
 	judged := make([]PaymentItem, len(rows))
 	for i, p := range rows {

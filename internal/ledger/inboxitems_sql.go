@@ -31,8 +31,7 @@ type InboxEntry struct {
 	Key      string // id of the invoice or the refund, or SeenID of the payment
 }
 
-// itemTable is a table with the items of a kind. An index has the positions of each merchant's items,
-// or of all.
+// itemTable is a table with the items of a kind. An index has the positions of each merchant's items, or of all.
 type itemTable struct {
 	name, position, key string
 	prefix              string // of the positions in the table of invoices
@@ -85,8 +84,7 @@ func (f InboxFilter) kinds() []invoice.ItemKind {
 	return invoice.ItemKinds
 }
 
-// InboxEntries lists what needs a decision at a time, newest first. It reads up to the limit of
-// each kind.
+// InboxEntries lists what needs a decision at a time, newest first. It reads up to the limit of each kind.
 func InboxEntries(ctx context.Context, q db.Querier, f InboxFilter, now time.Time) (found []InboxEntry, err error) {
 	for _, kind := range f.kinds() {
 		t := itemTableOf(kind, f.MerchantID)
@@ -128,8 +126,7 @@ func CountInbox(ctx context.Context, q db.Querier, merchantID string, now time.T
 	}, "SELECT "+strings.Join(parts, ", "), args...)
 }
 
-// InvoicesByID returns the invoices with the ids and their details, in no order. It skips
-// unknown ids.
+// InvoicesByID returns the invoices with the ids and their details, in no order. It skips unknown ids.
 func InvoicesByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Invoice, error) {
 	return db.QueryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
 		return db.QueryAll(ctx, q, detailedTable.Scan, selectDetailed+" WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)

@@ -13,8 +13,7 @@ import (
 // The column item of a table is the kind of inbox item of an object. Every transaction that changes
 // one of the facts that decide it sets it, under the chain's cursor.
 
-// PaymentItem is a payment and its item in the inbox of a merchant, or of the operator if MerchantID
-// is empty.
+// PaymentItem is a payment and its item in the inbox of a merchant, or of the operator if MerchantID is empty.
 type PaymentItem struct {
 	Payment    PaymentRow
 	MerchantID string

@@ -40,9 +40,8 @@ type IntentObservation struct {
 	Block        uint64
 }
 
-// MarkIntentsObserved records the blocks with events that carry out intents. Events of another
-// registry than the intent's are ignored. The lowest such block is kept, because a reorg of a higher
-// one does not undo it.
+// MarkIntentsObserved records the blocks with events that carry out intents. Events of another registry than the
+// intent's are ignored. The lowest such block is kept, because a reorg of a higher one does not undo it.
 func MarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, observed []IntentObservation) error {
 	type key struct {
 		registry   invoice.Address
@@ -67,8 +66,7 @@ func MarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, observ
 	return err
 }
 
-// UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a number, after a reorg
-// replaced them.
+// UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a number, after a reorg replaced them.
 func UnmarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
 	_, err := tx.Exec(ctx, `UPDATE intents SET seen_block = NULL
 		WHERE chain_key = $1 AND seen_block > $2 AND status <> 'done'`, chainKey, int64(above))
@@ -116,8 +114,7 @@ func ReleaseTxIntents(ctx context.Context, tx *db.Tx, txID string) error {
 	return err
 }
 
-// SettleIntents marks the intents of a transaction as done. It returns ErrConflict if another holder
-// has the lease.
+// SettleIntents marks the intents of a transaction as done. It returns ErrConflict if another holder has the lease.
 func SettleIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE intents SET status = 'done' WHERE tx_id = $1 AND status = 'sent'", txID)
@@ -134,8 +131,7 @@ func SatisfyIntents(ctx context.Context, s *db.DB, l db.WorkLease, ids []string)
 	})
 }
 
-// ChangeIntents updates the intents with the ids and returns how many it changed. args are the
-// parameters of update.
+// ChangeIntents updates the intents with the ids and returns how many it changed. args are the parameters of update.
 func ChangeIntents(ctx context.Context, tx *db.Tx, update string, args []any, ids []string) (int64, error) {
 	var changed int64
 	for chunk := range slices.Chunk(ids, db.MaxBatch) {

@@ -26,9 +26,8 @@ type InvoiceFilter struct {
 // MetadataPair is a key and its value.
 type MetadataPair struct{ Key, Value string }
 
-// Invoices lists invoices with their details, newest first. The cost does not depend on their number.
-// If it examined MaxExamined invoices without finding enough, it also returns the id of the last,
-// before which the list continues.
+// Invoices lists invoices with their details, newest first. The cost does not depend on their number. If it examined
+// MaxExamined invoices without finding enough, it also returns the id of the last, before which the list continues.
 func (q Reader) Invoices(ctx context.Context, f InvoiceFilter) (found []invoice.Invoice, last string, err error) {
 	return db.List(ctx, q, f.selection(q), detailedColumns, joinedDetails, f.Limit, detailedTable.Scan, db.ScanID)
 }

@@ -100,9 +100,8 @@ func insertTerms(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) err
 const closedBlock = `closed_block = CASE WHEN wanted.status = 'open' THEN closed_block
 	ELSE coalesce(closed_block, (SELECT indexed_number FROM chains WHERE chains.chain_key = invoices.chain_key), 0) END`
 
-// UpdateInvoices updates the state, sums, remainders and items of invoices. Transfer
-// amounts of invoices that are not open become free for others. It returns
-// ErrNotFound if an invoice does not exist.
+// UpdateInvoices updates the state, sums, remainders and items of invoices. Transfer amounts of invoices that are not
+// open become free for others. It returns ErrNotFound if an invoice does not exist.
 func UpdateInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
 	rows := make([][]any, len(invoices))
 	var closed []string
@@ -129,8 +128,7 @@ func (q Reader) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	return db.QueryRow(ctx, q, detailedTable.Scan, selectDetailed+" WHERE id = $1", id)
 }
 
-// invoiceByCommitment returns the invoice with the commitment id, or
-// ErrNotFound.
+// invoiceByCommitment returns the invoice with the commitment id, or ErrNotFound.
 func invoiceByCommitment(ctx context.Context, q db.Querier, id invoice.Hash) (invoice.Invoice, error) {
 	return db.QueryRow(ctx, q, invoiceTable.Scan, invoiceTable.Select()+" WHERE "+hasCommitment(q, "$1"), id.String())
 }
@@ -138,8 +136,7 @@ func invoiceByCommitment(ctx context.Context, q db.Querier, id invoice.Hash) (in
 // withoutLines are the columns without the line items, which can be much longer than all others.
 var withoutLines = invoiceTable.Without("line_items")
 
-// InvoicesWithoutLines returns the invoices with the ids, in no order, without
-// their line items. It skips unknown ids.
+// InvoicesWithoutLines returns the invoices with the ids, in no order, without their line items. It skips unknown ids.
 func InvoicesWithoutLines(ctx context.Context, q db.Querier, ids []string) ([]invoice.Invoice, error) {
 	return db.LookUpIn(ctx, q, withoutLines.Scan, withoutLines.Select()+" WHERE id IN ", ids)
 }

@@ -132,8 +132,7 @@ func (ch *Changes) replace(was, is invoice.Payment) {
 	ch.putInvoice(inv)
 }
 
-// partlyPaid returns the invoices of which a transfer may pay a remainder that
-// this decision made.
+// partlyPaid returns the invoices of which a transfer may pay a remainder that this decision made.
 func (ch *Changes) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	ids := slices.AppendSeq(slices.Clone(ch.byRemainder[t.Amount]), maps.Keys(ch.outOfOrder))
 	var found []invoice.Invoice
@@ -145,9 +144,8 @@ func (ch *Changes) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	return found
 }
 
-// recountRemainders computes the remainders of the invoices that are out of
-// order from their payments in time. A closed invoice has no Remaining, but it had
-// remainders between its payments.
+// recountRemainders computes the remainders of the invoices that are out of order from their payments in time. A closed
+// invoice has no Remaining, but it had remainders between its payments.
 func (ch *Changes) recountRemainders() {
 	for _, id := range slices.Sorted(maps.Keys(ch.outOfOrder)) {
 		inv, h := ch.invoice(id), ch.history(id)

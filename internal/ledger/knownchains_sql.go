@@ -148,8 +148,7 @@ func genesis(ctx context.Context, q db.Querier, chainKey string) (*invoice.Heade
 	return at, db.IgnoreNotFound(err)
 }
 
-// PutKnownChains stores the settings with which the chains were used. It keeps a stored genesis or
-// retirement.
+// PutKnownChains stores the settings with which the chains were used. It keeps a stored genesis or retirement.
 func PutKnownChains(ctx context.Context, tx *db.Tx, chains []chain.KnownChain, now time.Time) error {
 	var rows, tokens, contracts [][]any
 	at := invoice.UnixSeconds(now)

@@ -189,8 +189,7 @@ func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []Los
 // fittingLost returns how many of the lost invoices have no more than maxLostAddresses deposit addresses together.
 func fittingLost(lost, settlements int) int { return min(lost, maxLostAddresses/max(1, settlements)) }
 
-// ReadAgain schedules the blocks of a chain from a number on to be read again, including ones that are
-// not final.
+// ReadAgain schedules the blocks of a chain from a number on to be read again, including ones that are not final.
 func (s *Service) ReadAgain(ctx context.Context, chainKey string, from uint64) error {
 	cur, err := s.Cursor(ctx, chainKey)
 	if err != nil || !cur.Started {

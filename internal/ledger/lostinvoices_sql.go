@@ -85,8 +85,7 @@ func markEndedInLostPast(ctx context.Context, tx *db.Tx, id string, block uint64
 	return err
 }
 
-// markClosed records whether the service still has to decide if the open invoice of a closed
-// commitment becomes void.
+// markClosed records whether the service still has to decide if the open invoice of a closed commitment becomes void.
 func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool) error {
 	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), db.Bit(undecided))
 	return err
@@ -144,8 +143,7 @@ func LostAddresses(ctx context.Context, q db.Querier, chainKey string) (int, err
 	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM lost_addresses WHERE chain_key = $1", chainKey)
 }
 
-// allSettlementAddresses returns the settlement addresses of a chain, including the ones of lost
-// invoices.
+// allSettlementAddresses returns the settlement addresses of a chain, including the ones of lost invoices.
 func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
 		err = row.Scan(db.Address(&a))
@@ -160,9 +158,8 @@ const lostDeposit = "lost:"
 // isLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
 func isLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
 
-// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost
-// invoices that they were for: the one of the deposit address, or one that the payment's evidence
-// names. It leaves out other payments.
+// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost invoices that they were
+// for: the one of the deposit address, or one that the payment's evidence names. It leaves out other payments.
 func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error) {
 	rows := make([][]any, len(payments))
 	for n, p := range payments {
@@ -184,12 +181,11 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 	return found, nil
 }
 
-// RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
-// not read. Blocks that have replaced blocks of the backup are added once they are read. A chain keeps
-// the block at which an earlier recovery began that has not ended or, if keep is set, that has ended:
-// imports may still need the payments since then. It undoes the attributions that had not taken effect.
-// It returns, by chain, how many lost addresses an earlier recovery that has ended found. The blocks of
-// the earlier lost past were read with these.
+// RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had not read. Blocks
+// that have replaced blocks of the backup are added once they are read. A chain keeps the block at which an earlier
+// recovery began that has not ended or, if keep is set, that has ended: imports may still need the payments since then.
+// It undoes the attributions that had not taken effect. It returns, by chain, how many lost addresses an earlier
+// recovery that has ended found. The blocks of the earlier lost past were read with these.
 func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) (watched map[string]int, err error) {
 	if !keep {
 		if _, err := tx.Exec(ctx, "DELETE FROM recovery_chains WHERE through_block IS NOT NULL"); err != nil {
@@ -228,8 +224,7 @@ func BackupTime(ctx context.Context, tx *db.Tx) (time.Time, error) {
 	}, "SELECT max(indexed_time) FROM chains")
 }
 
-// RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never
-// read.
+// RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never read.
 func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
 	_, err := tx.Exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
 	return err
@@ -259,9 +254,8 @@ func IsRecovering(ctx context.Context, q db.Querier) (bool, error) {
 	return n > 0, err
 }
 
-// LostPast returns the blocks of a chain that the recovery has read and the backup had not; through is
-// the greatest number while the recovery runs. It returns ErrNotFound for a chain that no recovery has
-// read.
+// LostPast returns the blocks of a chain that the recovery has read and the backup had not; through is the greatest
+// number while the recovery runs. It returns ErrNotFound for a chain that no recovery has read.
 func LostPast(ctx context.Context, q db.Querier, chainKey string) (from, through uint64, err error) {
 	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&from, &through) },
 		"SELECT from_block, coalesce(through_block, $2) FROM recovery_chains WHERE chain_key = $1", chainKey, int64(math.MaxInt64))
@@ -290,9 +284,8 @@ func numberByChain[N int | uint64](ctx context.Context, q db.Querier, query stri
 const isFromLostDeposit = `EXISTS (SELECT 1 FROM lost_addresses AS l
 	WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)`
 
-// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number
-// on. It leaves out a transfer from the deposit address of a lost invoice, because that sweeps a
-// payment that is listed.
+// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number on. It leaves out
+// a transfer from the deposit address of a lost invoice, because that sweeps a payment that is listed.
 func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
 	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'

@@ -15,11 +15,9 @@ import (
 var (
 	// ErrAttributed: the payment belongs to another invoice.
 	ErrAttributed = errors.New("the payment belongs to another invoice")
-	// ErrOrphaned: a reorg replaced the payment's block, and its transaction was
-	// not mined again.
+	// ErrOrphaned: a reorg replaced the payment's block, and its transaction was not mined again.
 	ErrOrphaned = errors.New("the payment's block left the chain")
-	// ErrUndecided: the payment may still be attributed by a rule, once older
-	// blocks of its chain are read.
+	// ErrUndecided: the payment may still be attributed by a rule, once older blocks of its chain are read.
 	ErrUndecided = errors.New("the payment waits for older blocks to be read")
 	// ErrRejected: the operator rejected the payment, which was quarantined.
 	ErrRejected = errors.New("the payment was rejected after its screening")
@@ -189,9 +187,8 @@ func (ch *Changes) attributeTo(p PaymentRow, method invoice.Method, invoiceID, b
 	ch.recountRemainders()
 }
 
-// freeRefund orphans the refund that a payment's transfer is stored as. The
-// event of the refund stays sent. It returns the id of the payment that was refunded, or
-// an empty one.
+// freeRefund orphans the refund that a payment's transfer is stored as. The event of the refund stays sent. It returns
+// the id of the payment that was refunded, or an empty one.
 func (ch *Changes) freeRefund(p invoice.Payment) (freed string) {
 	was, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
 	if !isActive(was) {

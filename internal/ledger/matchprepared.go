@@ -42,9 +42,8 @@ func (ch *Changes) preparedWith(tag invoice.Hash) []invoice.RefundRecord {
 	return all
 }
 
-// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that
-// was prepared for that address. The state of the refund and the recipient of the transfer do not
-// matter.
+// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that was prepared for
+// that address. The state of the refund and the recipient of the transfer do not matter.
 func (ch *Changes) isNamed(e *entry) bool {
 	return slices.ContainsFunc(ch.namedPrepared(e), func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
 }
@@ -84,10 +83,9 @@ func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool
 	return invoice.PreparedFor(e.Transfer, e.refundID, ch.prepared(e), was.PreparedID)
 }
 
-// matchPrepared returns the payment of the prepared refund that a transfer pays. decided
-// is false without one, and the rules for other refunds apply. A transfer whose
-// calldata names a prepared refund refunds its payment or nothing. If another transfer
-// pays that prepared refund, it refunds the payment on its own.
+// matchPrepared returns the payment of the prepared refund that a transfer pays. decided is false without one, and the
+// rules for other refunds apply. A transfer whose calldata names a prepared refund refunds its payment or nothing. If
+// another transfer pays that prepared refund, it refunds the payment on its own.
 func (ch *Changes) matchPrepared(e *entry) (m invoice.RefundMatch, decided bool) {
 	r, named, ok := ch.preparedFor(e)
 	if !ok {

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// nearAmounts is how many different amounts above a transfer's, and how
-	// many below it, are searched.
+	// nearAmounts is how many different amounts above a transfer's, and how many below it, are searched.
 	nearAmounts = 3
 	// nearLimit is how many invoices of each amount are returned, the newest ones.
 	nearLimit = 10

@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// InsertNotice inserts a notice. It reports false if the provider sent it
-// before.
+// InsertNotice inserts a notice. It reports false if the provider sent it before.
 func InsertNotice(ctx context.Context, tx *db.Tx, n invoice.Notice) (bool, error) {
 	rows, err := tx.Exec(ctx, `INSERT INTO notices (id, provider, type, transfer_id, amount_text, provider_currency,
 		provider_chain, destination, amount, currency, chain_key, address, payment_id, received_at)
@@ -58,9 +57,8 @@ func Announced(ctx context.Context, q db.Querier, payments []PaymentRow) ([]Paym
 	return announced, err
 }
 
-// LinkNotices links the payment to the oldest matching notice of each provider
-// and type that has no payment and was received within the window. It skips a
-// provider and type that already announced the payment.
+// LinkNotices links the payment to the oldest matching notice of each provider and type that has no payment and was
+// received within the window. It skips a provider and type that already announced the payment.
 func LinkNotices(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	_, err := tx.Exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
 		SELECT min(id) FROM notices AS n WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5

@@ -11,14 +11,12 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// Observe stores the contents of blocks above the newest one read: pending payments with their
-// attribution, payment.received events, pending refunds, and the registry's events. The cursor moves
-// in the same transaction.
+// Observe stores the contents of blocks above the newest one read: pending payments with their attribution,
+// payment.received events, pending refunds, and the registry's events. The cursor moves in the same transaction.
 //
-// Blocks come in ascending order. The first must be the child of the newest read block, and a block
-// with the next number after the one before it must be its child; otherwise the error is
-// ErrCursorMoved. After the first, and below the finalized height, blocks without relevant transfers
-// and events may be left out.
+// Blocks come in ascending order. The first must be the child of the newest read block, and a block with the next
+// number after the one before it must be its child; otherwise the error is ErrCursorMoved. After the first, and below
+// the finalized height, blocks without relevant transfers and events may be left out.
 func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) (err error) {
 	ctx, end := tracing.Begin(ctx, "observe blocks", tracing.Chain(chainKey))
 	defer end(&err)
@@ -120,8 +118,7 @@ func follows(b, below invoice.Header) bool {
 	return b.Number > below.Number && !b.Time.Before(below.Time)
 }
 
-// lockRunning locks the chain's cursor until the transaction ends. It returns
-// ErrHalted for a halted chain.
+// lockRunning locks the chain's cursor until the transaction ends. It returns ErrHalted for a halted chain.
 func lockRunning(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
 	cur, err := LockCursor(ctx, tx, chainKey)
 	if err == nil && cur.Halted != "" {

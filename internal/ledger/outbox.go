@@ -94,14 +94,12 @@ func (s *Service) signal(out outbox) {
 	}
 }
 
-// emit adds an event of the invoice's merchant to the outbox. An event of the
-// same type and subject is stored once.
+// emit adds an event of the invoice's merchant to the outbox. An event of the same type and subject is stored once.
 func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
 	return s.emitTo(out, typ, subject, inv.MerchantID, inv.ID, data)
 }
 
-// emitTo adds an event of a merchant to the outbox. Its body is rendered here
-// and never changes.
+// emitTo adds an event of a merchant to the outbox. Its body is rendered here and never changes.
 func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
 	now := s.seconds()
 	id := invoice.EventID(typ, subject, merchantID, invoiceID)

@@ -23,8 +23,7 @@ type UnusableError struct {
 // Error names the link and the rule.
 func (e *UnusableError) Error() string { return "payment link " + e.ID + ": " + e.Reason.Error() }
 
-// Find returns the merchant's link with the slug, or the newest one if all are archived, or
-// db.ErrNotFound.
+// Find returns the merchant's link with the slug, or the newest one if all are archived, or db.ErrNotFound.
 func (m *PaymentLinkManager) Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error) {
 	if !invoice.ValidMerchantID(merchantID) || !invoice.ValidSlug(slug) {
 		return invoice.PaymentLink{}, db.ErrNotFound // not every text is valid in a database

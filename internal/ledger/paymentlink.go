@@ -38,8 +38,7 @@ type PaymentLinkConfig struct {
 	Rand    io.Reader // nil is crypto/rand
 }
 
-// PaymentLinkManager creates, changes and finds payment links, and makes their invoices. It is safe
-// for concurrent use.
+// PaymentLinkManager creates, changes and finds payment links, and makes their invoices. It is safe for concurrent use.
 type PaymentLinkManager struct {
 	conf PaymentLinkConfig
 	ids  *invoice.IDs
@@ -59,8 +58,7 @@ func NewPaymentLinks(c PaymentLinkConfig) *PaymentLinkManager {
 // now returns the time in whole seconds.
 func (m *PaymentLinkManager) now() time.Time { return invoice.Unix(m.conf.Now().Unix()) }
 
-// PaymentLinkRequest asks for a payment link. Without a Slug it gets a random one, and without a
-// Lifetime the default.
+// PaymentLinkRequest asks for a payment link. Without a Slug it gets a random one, and without a Lifetime the default.
 type PaymentLinkRequest struct {
 	Once
 	MerchantID string
@@ -68,9 +66,8 @@ type PaymentLinkRequest struct {
 	Terms      invoice.PaymentLinkTerms
 }
 
-// Create creates a payment link. With a key that was used before, it returns the link of the first
-// request in its current state. Errors are ErrSlugTaken, ErrIdempotencyMismatch and
-// *invoice.FieldError.
+// Create creates a payment link. With a key that was used before, it returns the link of the first request in its
+// current state. Errors are ErrSlugTaken, ErrIdempotencyMismatch and *invoice.FieldError.
 func (m *PaymentLinkManager) Create(ctx context.Context, by access.Principal, r PaymentLinkRequest) (l invoice.PaymentLink, err error) {
 	hash, err := hashRequest(r)
 	if err != nil {
@@ -274,8 +271,7 @@ func amountText(a invoice.Amount) string {
 	return a.String()
 }
 
-// hashRequest returns a hash of the request's fields, which does not depend on how its JSON
-// was written.
+// hashRequest returns a hash of the request's fields, which does not depend on how its JSON was written.
 func hashRequest(r PaymentLinkRequest) (invoice.Hash, error) {
 	text, err := json.Marshal([]any{r.MerchantID, fields(invoice.PaymentLink{Slug: r.Slug, PaymentLinkTerms: r.Terms})})
 	if err != nil {

@@ -36,9 +36,8 @@ var linkTable = db.NewTable("payment_links", func(l *invoice.PaymentLink) []db.C
 	}
 })
 
-// insertPaymentLink inserts a link, with the scope, key and hash of its request unless the
-// key is empty. It returns ErrConflict if another link of the merchant that is not archived
-// has the slug, or another request has used the key.
+// insertPaymentLink inserts a link, with the scope, key and hash of its request unless the key is empty. It returns
+// ErrConflict if another link of the merchant that is not archived has the slug, or another request has used the key.
 func insertPaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink, scope, key string, hash invoice.Hash) error {
 	if err := access.InsertMerchants(ctx, tx, []string{l.MerchantID}, l.CreatedAt); err != nil {
 		return err
@@ -66,8 +65,7 @@ func PaymentLink(ctx context.Context, q db.Querier, id string) (invoice.PaymentL
 	return db.QueryRow(ctx, q, linkTable.Scan, linkTable.Select()+" WHERE id = $1", id)
 }
 
-// PaymentLinkBySlug returns the merchant's link with the slug, or the newest one if all are
-// archived, or ErrNotFound.
+// PaymentLinkBySlug returns the merchant's link with the slug, or the newest one if all are archived, or ErrNotFound.
 func PaymentLinkBySlug(ctx context.Context, q db.Querier, merchantID, slug string) (invoice.PaymentLink, error) {
 	query := linkTable.Select() + " WHERE merchant_id = $1 AND slug = $2"
 	l, err := db.QueryRow(ctx, q, linkTable.Scan, query+" AND archived = 0", merchantID, slug)

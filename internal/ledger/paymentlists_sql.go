@@ -34,8 +34,7 @@ type PaymentPosition struct {
 	SeenID    string // of the payment
 }
 
-// ByConfirmation reports whether the list is in the order of confirmation. Otherwise it is in the
-// order of observation.
+// ByConfirmation reports whether the list is in the order of confirmation. Otherwise it is in the order of observation.
 func (f PaymentFilter) ByConfirmation() bool {
 	return !f.Confirmed.IsZero() && f.InvoiceID == "" && f.TxHash == "" && f.From == "" && f.To == "" && f.Amount == ""
 }
@@ -57,8 +56,7 @@ func (p PaymentPosition) String() string {
 	return strconv.FormatInt(p.Confirmed, 10) + "." + p.SeenID
 }
 
-// ParsePosition parses a position. It returns false if the list is not in the
-// position's order.
+// ParsePosition parses a position. It returns false if the list is not in the position's order.
 func (f PaymentFilter) ParsePosition(text string) (p PaymentPosition, ok bool) {
 	if !f.ByConfirmation() {
 		return PaymentPosition{SeenID: text}, true
@@ -105,9 +103,8 @@ func (f PaymentFilter) scanPosition(row db.Scanner) (p PaymentPosition, err erro
 	return p, row.Scan(&p.SeenID)
 }
 
-// selections returns the statements that find the payments together. Each begins with the filter that
-// the fewest payments usually meet. Without a filter, payments with and without an invoice have
-// separate indexes.
+// selections returns the statements that find the payments together. Each begins with the filter that the fewest
+// payments usually meet. Without a filter, payments with and without an invoice have separate indexes.
 func (f PaymentFilter) selections() []*db.Selection {
 	s := &db.Selection{Rows: "payments", From: "payments"}
 	by := func(index, column, value string) {
@@ -203,8 +200,7 @@ func (f PaymentFilter) examine(s *db.Selection) {
 	s.ExamineTime("payments.confirmed_at", f.Confirmed)
 }
 
-// HasUnattributed reports whether the merchant's list has a payment without an invoice, given by its
-// SeenID.
+// HasUnattributed reports whether the merchant's list has a payment without an invoice, given by its SeenID.
 func (q Reader) HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error) {
 	n, err := db.QueryRow(ctx, q, db.ScanCount,
 		"SELECT count(*) FROM unattributed WHERE seen_id = $1 AND merchant_id = $2", seenID, merchantID)

@@ -96,11 +96,10 @@ var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {
 var updatePayment = "ON CONFLICT (id) DO UPDATE SET item = NULL, " +
 	paymentTable.Without(append(transferKey, "observed_at", "seen_id", "seen_after", "use")...).Excluded()
 
-// SavePayments inserts payments, and updates existing ones: their block, transfer, state and invoice.
-// The payments must be distinct. It adds payments without an invoice to the unattributed payments of
-// merchants: for a settlement address, those of the merchants that hold it and have invoices that
-// named it on that chain; for a deposit address, those of its merchant. Call RefreshUses afterwards if
-// the invoice of an existing payment changes.
+// SavePayments inserts payments, and updates existing ones: their block, transfer, state and invoice. The payments must
+// be distinct. It adds payments without an invoice to the unattributed payments of merchants: for a settlement address,
+// those of the merchants that hold it and have invoices that named it on that chain; for a deposit address, those of
+// its merchant. Call RefreshUses afterwards if the invoice of an existing payment changes.
 func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	payments = slices.Clone(payments)
 	seen := make([]string, len(payments))
@@ -155,8 +154,7 @@ func (q Reader) Payment(ctx context.Context, id string) (PaymentRow, error) {
 	return db.QueryRow(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE id = $1", id)
 }
 
-// PaymentsOfTransaction returns the payments of a transaction on any of the
-// chains, in the order of its logs.
+// PaymentsOfTransaction returns the payments of a transaction on any of the chains, in the order of its logs.
 func (q Reader) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
 	found, err := db.QueryIn(chainKeys, func(chunk []any) ([]PaymentRow, error) {
 		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE tx_hash = $1 AND chain_key IN "+db.ParameterList(1, len(chunk)),
@@ -197,8 +195,7 @@ func PaymentsInTime(ctx context.Context, q db.Querier, invoices []invoice.Invoic
 	return inTime, err
 }
 
-// pairLimit is how many payments between a payer and a merchant a refund is compared with: the newest
-// ones.
+// pairLimit is how many payments between a payer and a merchant a refund is compared with: the newest ones.
 const pairLimit = 2000
 
 // PaymentsBetween returns the ids of the newest payments from an account to a settlement address, and
@@ -267,8 +264,7 @@ func HasPaidManyInvoices(ctx context.Context, q db.Querier, p invoice.Payment, n
 	return len(slices.Compact(ids)) >= n, nil
 }
 
-// PendingPayments returns the chain's pending payments in blocks from one
-// number to another, inclusive.
+// PendingPayments returns the chain's pending payments in blocks from one number to another, inclusive.
 func PendingPayments(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
@@ -286,9 +282,8 @@ func OrphanedPayments(ctx context.Context, q db.Querier, chainKey string, from, 
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
 
-// ConfirmThrough confirms the chain's pending payments, refunds and sweeps in blocks up
-// to a number, at a time, or during a recovery at the times of their blocks. Payments whose screening has not ended become
-// held.
+// ConfirmThrough confirms the chain's pending payments, refunds and sweeps in blocks up to a number, at a time, or
+// during a recovery at the times of their blocks. Payments whose screening has not ended become held.
 func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time, recovery bool) error {
 	if err := recordStatuses(ctx, tx, "'confirmed'", "block_number <= $2", chainKey, number); err != nil {
 		return err

@@ -27,8 +27,7 @@ var (
 type RefundRequest struct {
 	Once
 	PaymentID string
-	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found
-	// then.
+	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found then.
 	MerchantID string
 	Amount     invoice.Amount      // zero: the rest of the payment
 	To         invoice.Address     // zero: the payer
@@ -54,9 +53,8 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 	return a
 }
 
-// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends. With a key
-// that was used before, it returns the refund of the first request in its current state. It works on a
-// halted chain.
+// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends. With a key that was used
+// before, it returns the refund of the first request in its current state. It works on a halted chain.
 //
 // Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if a person
 // dismissed the payment or waived the rest of its invoice, *UsedError, ErrRefundExceeds,
@@ -83,8 +81,7 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 	return r, err
 }
 
-// prepareOnce prepares the refund unless the request's key was used before for the
-// payment.
+// prepareOnce prepares the refund unless the request's key was used before for the payment.
 func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
 	hash, err := hashRefund(req)
 	if err != nil {
@@ -171,9 +168,8 @@ func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest,
 	return r, taken, s.checkRecipient(ctx, tx, r, r.To)
 }
 
-// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to an address:
-// it cannot send them on, or it receives payments. The account that paid may be one that receives
-// payments.
+// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to an address: it cannot send
+// them on, or it receives payments. The account that paid may be one that receives payments.
 func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error {
 	return s.checkRecipient(ctx, s.conf.Store, r, to)
 }
@@ -239,8 +235,7 @@ func takenByRefunds(ctx context.Context, q db.Querier, paymentID string) (taken 
 	return sums[paymentID].All.Plus(invoice.ReservedOf(reserving)), prepared, err
 }
 
-// hashRefund returns a hash of the request's fields, which does not depend on how its
-// JSON was written.
+// hashRefund returns a hash of the request's fields, which does not depend on how its JSON was written.
 func hashRefund(req RefundRequest) (invoice.Hash, error) {
 	return hashFields(req.Amount.String(), req.To.String(), req.AskPayer, req.Reason)
 }

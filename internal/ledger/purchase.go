@@ -21,8 +21,7 @@ type Purchase struct {
 // Purchase creates the invoice of a purchase, stores its settlement and accepts its authorization in one transaction.
 // So a refused purchase does not leave an invoice.
 //
-// It returns the errors of Create and of Authorize, and db.ErrConflict if the authorization has a
-// settlement already.
+// It returns the errors of Create and of Authorize, and db.ErrConflict if the authorization has a settlement already.
 func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, error) {
 	a := p.Authorization.Normal()
 	inv, err := s.buildInvoice(ctx, p.Draft, s.ids.New(invoice.PrefixInvoice))

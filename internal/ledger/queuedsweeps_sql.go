@@ -29,8 +29,7 @@ type QueuedSweep struct {
 	TxID         string    // transaction that carries it, or empty
 }
 
-// isDueSweep and isRequestedSweep select sweeps without a transaction, with the same words as the
-// indexes.
+// isDueSweep and isRequestedSweep select sweeps without a transaction, with the same words as the indexes.
 const (
 	isDueSweep       = "by_policy = 1 AND tx_id IS NULL AND retry_at IS NULL"
 	isRequestedSweep = "requested_at IS NOT NULL AND tx_id IS NULL AND retry_at IS NULL"
@@ -186,9 +185,8 @@ type SweepRequest struct {
 	Token      *invoice.Address // nil for the tokens of the invoices; zero for the network's coin
 }
 
-// RequestSweeps marks the selected queued sweeps that no transaction carries as requested by a
-// command, and returns how many they are. With an invoice and a token it queues the sweep if no
-// payment of the token is recorded.
+// RequestSweeps marks the selected queued sweeps that no transaction carries as requested by a command, and returns how
+// many they are. With an invoice and a token it queues the sweep if no payment of the token is recorded.
 func RequestSweeps(ctx context.Context, tx *db.Tx, r SweepRequest, now time.Time) (int64, error) {
 	if r.InvoiceID != "" && r.Token != nil {
 		_, err := tx.Exec(ctx, `INSERT INTO queued_sweeps (id, chain_key, address, token, merchant_id, amount, by_policy, queued_at, requested_at)
@@ -219,8 +217,7 @@ func RequestSweeps(ctx context.Context, tx *db.Tx, r SweepRequest, now time.Time
 	return tx.Exec(ctx, text, args...)
 }
 
-// QueuedSweeps returns the first queued sweeps of a chain by id, of one merchant unless
-// merchantID is empty.
+// QueuedSweeps returns the first queued sweeps of a chain by id, of one merchant unless merchantID is empty.
 func QueuedSweeps(ctx context.Context, q db.Querier, chainKey, merchantID string, limit int) ([]QueuedSweep, error) {
 	rows, args := "WHERE chain_key = $1 ORDER BY id LIMIT $2", []any{chainKey, limit}
 	if merchantID != "" {

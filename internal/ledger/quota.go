@@ -10,15 +10,13 @@ import (
 )
 
 const (
-	// maxCounted bounds how many merchants' invoices are counted in a round. The others are counted in
-	// a later round.
+	// maxCounted bounds how many merchants' invoices are counted in a round. The others are counted in a later round.
 	maxCounted = 10_000
 	// countSteps bounds how often the store counts a batch of a merchant's invoices in a round.
 	countSteps = 20
 )
 
-// retryQuota is the Retry-After of a merchant beyond its quota, in seconds. The operator decides
-// how long it takes.
+// retryQuota is the Retry-After of a merchant beyond its quota, in seconds. The operator decides how long it takes.
 const retryQuota = "3600"
 
 // quotas record which merchants have used up their quota of invoices.

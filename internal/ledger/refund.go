@@ -7,13 +7,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxTagged bounds the payments of an invoice that are candidates for a refund with calldata that
-// names the invoice.
+// maxTagged bounds the payments of an invoice that are candidates for a refund with calldata that names the invoice.
 const maxTagged = 1000
 
-// storeOutgoing stores a transfer out of a settlement address as a refund,
-// unless it is an attributed or undecided payment. Above blocks that were never
-// read it is deferred, because they may hold the payment that it refunds, unless
+// storeOutgoing stores a transfer out of a settlement address as a refund, unless it is an attributed or undecided
+// payment. Above blocks that were never read it is deferred, because they may hold the payment that it refunds, unless
 // its calldata names a prepared refund. It is also deferred if its tag names an undecided payment.
 func (ch *Changes) storeOutgoing(e *entry) {
 	if e.refundID == "" || e.paymentID != "" && ch.isUndecided(e.paymentID) {

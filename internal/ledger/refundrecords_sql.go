@@ -211,8 +211,7 @@ var unpreparedTable = db.NewTable("refund_records", func(r *invoice.Refund) []db
 	}
 })
 
-// recordStatuses sets the status of the records of the chain's pending refunds in some
-// blocks.
+// recordStatuses sets the status of the records of the chain's pending refunds in some blocks.
 func recordStatuses(ctx context.Context, tx *db.Tx, status, blocks, chainKey string, number uint64) error {
 	return tx.Send(ctx, nil, "UPDATE refund_records SET item = NULL, status = "+status+` WHERE refund_id IN
 		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
@@ -243,8 +242,7 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 	return refreshUses(ctx, tx, paymentIDs...)
 }
 
-// insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
-// without a key.
+// insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used without a key.
 func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
 	if err := insertPreparedRefunds(ctx, tx, [][]any{preparedValues(r, scope, key, hash)}); err != nil {
 		return err
@@ -274,8 +272,7 @@ func updatePreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord
 	return RefreshItems(ctx, tx, r.ID)
 }
 
-// RefundRecord returns the record with the id, or the record of the transfer with the id, or
-// ErrNotFound.
+// RefundRecord returns the record with the id, or the record of the transfer with the id, or ErrNotFound.
 func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
 	r, err := recordWhere(ctx, q, "WHERE refund_records.id = $1", id)
 	if errors.Is(err, db.ErrNotFound) {

@@ -17,8 +17,7 @@ var refundTable = db.NewTable("refunds", func(r *invoice.Refund) []db.Column {
 	)
 })
 
-// selectRefunds reads refunds with the invoice of the refunded payment, and with the prepared refund
-// that each pays.
+// selectRefunds reads refunds with the invoice of the refunded payment, and with the prepared refund that each pays.
 var selectRefunds = SelectRefundsBy("")
 
 // SelectRefundsBy is selectRefunds with INDEXED BY after the table refunds, if index is not empty.
@@ -66,8 +65,7 @@ func refundsIn(ctx context.Context, q db.Querier, column string, values []string
 	})
 }
 
-// PendingRefunds returns the chain's pending refunds in blocks from one number
-// to another, inclusive.
+// PendingRefunds returns the chain's pending refunds in blocks from one number to another, inclusive.
 func PendingRefunds(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Refund, error) {
 	return db.QueryAll(ctx, q, ScanRefund, selectRefunds+`WHERE refunds.chain_key = $1
 		AND refunds.block_number BETWEEN $2 AND $3 AND refunds.status = 'pending'

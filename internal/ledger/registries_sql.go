@@ -8,8 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// insertRegistry records a registry of the chain, unless it is known already. It reports
-// whether it was new.
+// insertRegistry records a registry of the chain, unless it is known already. It reports whether it was new.
 func insertRegistry(ctx context.Context, tx *db.Tx, chainKey string, registry invoice.Address, at time.Time) (bool, error) {
 	n, err := tx.Exec(ctx, "INSERT INTO registries (chain_key, address, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 		chainKey, registry.String(), invoice.UnixSeconds(at))

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// saveInvoices writes the changed invoices, and assigns a transfer amount to
-// what remains of each direct one that is partly paid, unless it has one. Earlier transfer
-// amounts stay. The payments must have been written.
+// saveInvoices writes the changed invoices, and assigns a transfer amount to what remains of each direct one that is
+// partly paid, unless it has one. Earlier transfer amounts stay. The payments must have been written.
 func (s *Service) saveInvoices(ctx context.Context, tx *db.Tx, ch *Changes) error {
 	var partlyPaid []invoice.Invoice
 	for _, inv := range ch.changedInvoices() {
@@ -30,10 +29,8 @@ func (s *Service) saveInvoices(ctx context.Context, tx *db.Tx, ch *Changes) erro
 	return UpdateInvoices(ctx, tx, ch.changedInvoices())
 }
 
-// saveRemainders records the remainders of invoices, and sets the transfer
-// amounts of those that remain now. An earlier remainder never gets a transfer
-// amount; it is recorded because a transfer between the payments may have paid
-// it.
+// saveRemainders records the remainders of invoices, and sets the transfer amounts of those that remain now. An earlier
+// remainder never gets a transfer amount; it is recorded because a transfer between the payments may have paid it.
 func (s *Service) saveRemainders(ctx context.Context, tx *db.Tx, ch *Changes, invoices []invoice.Invoice) error {
 	remainders := make(map[string][]invoice.Amount, len(invoices))
 	for _, inv := range invoices {
@@ -140,9 +137,8 @@ func (s *Service) AssignTransferAmounts(ctx context.Context) (err error) {
 	return err
 }
 
-// AssignMoreTransferAmounts does what AssignTransferAmounts does for a bounded
-// number of invoices of each chain. last is where the previous run ended, by
-// chain, and is updated.
+// AssignMoreTransferAmounts does what AssignTransferAmounts does for a bounded number of invoices of each chain. last
+// is where the previous run ended, by chain, and is updated.
 func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string]string) (err error) {
 	for _, c := range s.conf.Chains {
 		var failed error
@@ -152,8 +148,7 @@ func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string
 	return err
 }
 
-// assignAfter examines invoices of a chain with ids above after. It returns the last id, or "" if
-// there are no more.
+// assignAfter examines invoices of a chain with ids above after. It returns the last id, or "" if there are no more.
 func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
 	for ; limit > 0; limit -= assignBatch {
 		ids, err := InvoicesLackingTransferAmounts(ctx, s.conf.Store, chainKey, after, assignBatch)
@@ -168,8 +163,7 @@ func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit
 	return after, nil
 }
 
-// resave recounts stale sums of invoices and assigns transfer amounts. It works
-// on a halted chain.
+// resave recounts stale sums of invoices and assigns transfer amounts. It works on a halted chain.
 func (s *Service) resave(ctx context.Context, chainKey string, ids []string) error {
 	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := LockCursor(ctx, tx, chainKey)

@@ -39,11 +39,10 @@ func (e *ReturnedError) Error() string {
 // errPlanned is returned to roll back a transaction that only made a plan.
 var errPlanned = errors.New("planned")
 
-// Remember compares the configuration with the recorded one, and applies the difference. It returns
-// the new record, and the changes. It must run before blocks are read and invoices created: with Plan
-// before the components are built, and without it after everything else that can fail, because it
-// stops replicas with another configuration. If it fails with a *chain.RefusedError or a
-// *ReturnedError, it has made no change.
+// Remember compares the configuration with the recorded one, and applies the difference. It returns the new record, and
+// the changes. It must run before blocks are read and invoices created: with Plan before the components are built, and
+// without it after everything else that can fail, because it stops replicas with another configuration. If it fails
+// with a *chain.RefusedError or a *ReturnedError, it has made no change.
 func Remember(ctx context.Context, store *db.DB, start Start) (after chain.RememberedChains, changes []chain.ConfigChange, err error) {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
 	var number int64

@@ -31,9 +31,8 @@ func (e *TokenInUseError) Error() string {
 	return fmt.Sprintf("%s on chain %s still has %s; wait for these, or void, cancel and sweep them first", e.Token.Currency, e.ChainKey, e.Uses)
 }
 
-// RetireToken stops reading a token that left the configuration and has no live state. Running
-// replicas continue to read it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound
-// or a *TokenInUseError.
+// RetireToken stops reading a token that left the configuration and has no live state. Running replicas continue to
+// read it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound or a *TokenInUseError.
 func RetireToken(ctx context.Context, store *db.DB, chainKey string, token invoice.Address, now time.Time) error {
 	return store.Update(ctx, func(tx *db.Tx) error {
 		known, err := lockKnown(ctx, tx, chainKey)
@@ -87,8 +86,7 @@ func RetireChain(ctx context.Context, store *db.DB, chainKey string, now time.Ti
 	})
 }
 
-// RenameChain gives a chain another key, in all rows at once. Ids stay the same. Running replicas stop
-// their work.
+// RenameChain gives a chain another key, in all rows at once. Ids stay the same. Running replicas stop their work.
 func RenameChain(ctx context.Context, store *db.DB, from, to string, now time.Time) error {
 	return store.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, from); err != nil {
@@ -127,8 +125,7 @@ func lockKnown(ctx context.Context, tx *db.Tx, chainKey string) (chain.KnownChai
 	return known, err
 }
 
-// stopReplicas begins a revision that no configuration has, so that running replicas stop before they
-// write more.
+// stopReplicas begins a revision that no configuration has, so that running replicas stop before they write more.
 func stopReplicas(ctx context.Context, tx *db.Tx, why string, now time.Time, chainKeys ...string) error {
 	if _, err := lockBlocks(ctx, tx, chainKeys); err != nil {
 		return err

@@ -9,12 +9,11 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// Rollback orphans all payments, refunds and sweeps above the given header, which is the
-// newest that is still canonical. The headers above it stay, so that Observe
-// learns which of these blocks were replaced. Unread transactions that these blocks named are forgotten, since
-// reading the blocks again names them again. Rollback returns
-// ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
-// the header is not one that was read, below the newest.
+// Rollback orphans all payments, refunds and sweeps above the given header, which is the newest that is still
+// canonical. The headers above it stay, so that Observe learns which of these blocks were replaced. Unread transactions
+// that these blocks named are forgotten, since reading the blocks again names them again. Rollback returns
+// ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when the header is not one that was read,
+// below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) (err error) {
 	ctx, end := tracing.Begin(ctx, "roll back blocks", tracing.Chain(chainKey))
 	defer end(&err)
@@ -57,8 +56,7 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 	})
 }
 
-// orphanAbove orphans the payments, refunds and sweeps of blocks above the number, and
-// removes them from the sums.
+// orphanAbove orphans the payments, refunds and sweeps of blocks above the number, and removes them from the sums.
 func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
 	payments, err := PendingPayments(ctx, tx, chainKey, number+1, math.MaxInt64)
 	if err != nil {

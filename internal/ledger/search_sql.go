@@ -172,8 +172,7 @@ func namedInvoices(ctx context.Context, q db.Querier, n name, merchantID string,
 	return append(ids, of...), err
 }
 
-// namedBy are the queries that select the invoice of another object, by the prefix of the object's
-// id.
+// namedBy are the queries that select the invoice of another object, by the prefix of the object's id.
 var namedBy = map[string]string{
 	"evt": "SELECT invoice_id FROM events",
 	"clm": "SELECT invoice_id FROM claims",

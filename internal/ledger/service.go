@@ -37,9 +37,8 @@ type Merchants interface {
 	WantsEvents(ctx context.Context, q db.Querier, merchantID string) (bool, error)
 }
 
-// Signals are called after a transaction that left work for another component.
-// They must not block. The components also find the work without them, later.
-// Each may be nil.
+// Signals are called after a transaction that left work for another component. They must not block. The components also
+// find the work without them, later. Each may be nil.
 type Signals struct {
 	WakeDeliverer func(events []webhooks.Event) // that were committed
 	WakeTxManager func(chainKey string)         // intents are due
@@ -50,8 +49,7 @@ type Signals struct {
 	// OnForeignTx is called with each transaction that opened or closed commitments in one of the
 	// service's registries and that the service has not stored.
 	OnForeignTx func(chainKey string, tx invoice.Hash)
-	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or
-	// refused.
+	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or refused.
 	OnAuthorization func(chainKey string, refused invoice.Refusal)
 }
 

@@ -69,8 +69,7 @@ func (ch *Changes) countConfirmed(below uint64) {
 	}
 }
 
-// recountConfirmed counts the payments that countConfirmed could not add to those that
-// were counted before.
+// recountConfirmed counts the payments that countConfirmed could not add to those that were counted before.
 func (ch *Changes) recountConfirmed() {
 	for _, id := range slices.Sorted(maps.Keys(ch.toRecount)) {
 		ch.putConfirmed(ch.invoice(id).Recount(ch.paymentsOf(id)))

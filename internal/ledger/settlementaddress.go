@@ -65,8 +65,7 @@ func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*cre
 	return denied, access.InsertSettlementAddresses(ctx, tx, settlements, s.conf.Now())
 }
 
-// errNotHeld: the merchant may not have its invoice paid to the address. It does not reveal whose
-// address it is.
+// errNotHeld: the merchant may not have its invoice paid to the address. It does not reveal whose address it is.
 var errNotHeld = &invoice.FieldError{
 	Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it",
 }

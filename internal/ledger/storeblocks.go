@@ -138,9 +138,8 @@ func (s *Service) apply(
 	return s.apply(ctx, tx, out, scope, transfers[half:], decision, saved)
 }
 
-// observations returns the intents that the event carries out. Paid and Closed
-// carry out an intent to open as well, because the commitment is past being
-// opened.
+// observations returns the intents that the event carries out. Paid and Closed carry out an intent to open as well,
+// because the commitment is past being opened.
 func (e RegistryEvent) observations(block uint64) []IntentObservation {
 	opened := IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
 	if e.Kind == RegistryOpened {

@@ -44,14 +44,12 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 	return a
 }
 
-// SubmitRefund records that the principal sends the transaction of a refund, so that no other
-// principal does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
-// merchant are found. A principal that gets a submission may sign. So a key returns the submission in
-// force only to the principal that made it with the key, and only if it is unchanged since. Otherwise
-// the key has no effect.
+// SubmitRefund records that the principal sends the transaction of a refund, so that no other principal does. tx is
+// zero if it is not sent yet. If merchantID is set, only refunds of that merchant are found. A principal that gets a
+// submission may sign. So a key returns the submission in force only to the principal that made it with the key, and
+// only if it is unchanged since. Otherwise the key has no effect.
 //
-// Errors are db.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and
-// ErrIdempotencyMismatch.
+// Errors are db.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
 func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once Once) (made invoice.Submission, err error) {
 	hash, err := hashFields(tx.String())
 	if err != nil {
@@ -163,10 +161,9 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 	return is, err
 }
 
-// SubmissionSeen records that a node has the transaction of a submission, so that it cannot be
-// withdrawn for another invoice.SubmissionPatience. A submission with another transaction, or a
-// withdrawn one, does not change. If merchantID is set, only refunds of that merchant are found. The
-// error is db.ErrNotFound.
+// SubmissionSeen records that a node has the transaction of a submission, so that it cannot be withdrawn for another
+// invoice.SubmissionPatience. A submission with another transaction, or a withdrawn one, does not change. If merchantID
+// is set, only refunds of that merchant are found. The error is db.ErrNotFound.
 func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error {
 	return s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		is, err := c.find(submissionID)

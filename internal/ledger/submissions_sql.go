@@ -56,8 +56,7 @@ func setSubmitted(ctx context.Context, tx *db.Tx, submissions ...invoice.Submiss
 		WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL) WHERE id IN `, ids)
 }
 
-// Submissions returns the submissions of refunds, newest first. Each refund has at most
-// invoice.MaxSubmissions.
+// Submissions returns the submissions of refunds, newest first. Each refund has at most invoice.MaxSubmissions.
 func (q Reader) Submissions(ctx context.Context, refundIDs ...string) ([]invoice.Submission, error) {
 	return db.QueryIn(refundIDs, func(chunk []any) ([]invoice.Submission, error) {
 		return db.QueryAll(ctx, q, submissionTable.Scan, submissionTable.Select()+" WHERE refund_id IN "+db.ParameterList(0, len(chunk))+" ORDER BY id DESC", chunk...)

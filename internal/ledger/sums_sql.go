@@ -30,9 +30,8 @@ func sumColumns(s *invoice.Sums) []db.Column {
 	}
 }
 
-// NewestPayments returns the invoice's payments in any status, the highest on
-// the chain first. payments_by_invoice has them in this order
-// (TestStatementsUseIndexes).
+// NewestPayments returns the invoice's payments in any status, the highest on the chain first. payments_by_invoice has
+// them in this order (TestStatementsUseIndexes).
 func (q Reader) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, scanOrphaned,
 		"SELECT orphaned_at, "+paymentTable.List()+` FROM payments WHERE invoice_id = $1
@@ -56,8 +55,7 @@ func NewestPaymentIDs(ctx context.Context, q db.Querier, invoiceIDs []string, li
 	return newest, err
 }
 
-// PaidThroughRegistry returns which of the invoices have a confirmed payment
-// through the registry.
+// PaidThroughRegistry returns which of the invoices have a confirmed payment through the registry.
 func PaidThroughRegistry(ctx context.Context, q db.Querier, invoiceIDs []string) (map[string]bool, error) {
 	rows := make([][]any, len(invoiceIDs))
 	for i, id := range invoiceIDs {

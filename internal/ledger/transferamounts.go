@@ -27,9 +27,8 @@ const (
 	maxLargerSuffix = invoice.RoundUnit - 1
 	// largerTries is how many of the larger suffixes are looked up in one statement.
 	largerTries = 8
-	// MinQuarantine is how long after an invoice's expiry its transfer
-	// amounts are not assigned to another invoice: its payer may be late, or pay
-	// twice.
+	// MinQuarantine is how long after an invoice's expiry its transfer amounts are not assigned to another invoice: its
+	// payer may be late, or pay twice.
 	MinQuarantine = time.Hour
 	// Quarantine is how long they are not assigned while other amounts are free.
 	Quarantine = 24 * time.Hour
@@ -153,8 +152,7 @@ func amountUses(ctx context.Context, tx *db.Tx, keys []AmountKey) (map[AmountKey
 	return uses, err
 }
 
-// chooseLarger sets amounts that are zero to one with a larger suffix, if one of
-// a few random ones is free.
+// chooseLarger sets amounts that are zero to one with a larger suffix, if one of a few random ones is free.
 func (s *Service) chooseLarger(ctx context.Context, tx *db.Tx, bases []AmountKey, amounts []invoice.Amount) error {
 	tried := make([][]AmountKey, len(bases))
 	for i, base := range bases {
@@ -182,8 +180,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *db.Tx, bases []AmountKey
 	return err
 }
 
-// suffixed returns an amount with a suffix; ok is false when it overflows or is
-// round.
+// suffixed returns an amount with a suffix; ok is false when it overflows or is round.
 func suffixed(base AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	a, ok = base.Amount.Add(invoice.NewAmount(suffix))
 	if !ok || a.IsRound() {

@@ -39,9 +39,8 @@ var transferAmountInsertion = db.Insertion{
 	Conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
-// insertTransferAmounts records transfer amounts, one for each invoice, and returns the ids of the
-// invoices for which it did. It skips a transfer amount that another open invoice has. It also records
-// an amount without a suffix.
+// insertTransferAmounts records transfer amounts, one for each invoice, and returns the ids of the invoices for which
+// it did. It skips a transfer amount that another open invoice has. It also records an amount without a suffix.
 func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount) (map[string]bool, error) {
 	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
@@ -168,10 +167,9 @@ func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, same, repl
 // fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a chain's new
 // invoices. The second is a hash of the chain's key.
 //
-// A transaction that makes invoices payable takes it before it inserts a row. It then inserts rows in
-// this order: holders of addresses, merchants, settlement addresses, transfer amounts, invoices,
-// idempotency keys, references, intents, audit entries and events. So no two transactions wait for
-// each other.
+// A transaction that makes invoices payable takes it before it inserts a row. It then inserts rows in this order:
+// holders of addresses, merchants, settlement addresses, transfer amounts, invoices, idempotency keys, references,
+// intents, audit entries and events. So no two transactions wait for each other.
 const fromBlocksLock = 0x62696e64
 
 // newestKnown is the newest known block of a chain: the newest one read, or one that was rolled back and not replaced yet.
@@ -209,8 +207,7 @@ func lockFromBlocksAs(ctx context.Context, tx *db.Tx, lock, chainKey string) err
 	return tx.Send(ctx, nil, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", fromBlocksLock, chainKey)
 }
 
-// IndexedHeights returns the newest indexed block of each chain. It skips
-// chains that were never read.
+// IndexedHeights returns the newest indexed block of each chain. It skips chains that were never read.
 func IndexedHeights(ctx context.Context, q db.Querier, chainKeys []string) (map[string]uint64, error) {
 	return chainColumn(ctx, q, "indexed_number", chainKeys, blockNumber)
 }

@@ -79,9 +79,8 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *db.Tx, out *outbox
 	return s.emitTo(out, invoice.EventUnattributed, p.ID+"/"+merchantID, merchantID, "", data)
 }
 
-// wantsUnattributed returns which of the payments' merchants ask for
-// payment.unattributed. Their endpoints are read in the transaction, because
-// another replica may have changed them.
+// wantsUnattributed returns which of the payments' merchants ask for payment.unattributed. Their endpoints are read in
+// the transaction, because another replica may have changed them.
 func (s *Service) wantsUnattributed(ctx context.Context, tx *db.Tx, merchants map[string][]string) (map[string]bool, error) {
 	wants := make(map[string]bool)
 	var ids []string

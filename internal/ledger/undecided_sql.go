@@ -56,8 +56,7 @@ func (q Reader) WhichUndecided(ctx context.Context, paymentIDs []string) ([]stri
 	})
 }
 
-// LastUndecidedBlock returns the block of the newest undecided payment of the
-// chain, or 0.
+// LastUndecidedBlock returns the block of the newest undecided payment of the chain, or 0.
 func LastUndecidedBlock(ctx context.Context, q db.Querier, chainKey string) (uint64, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (uint64, error) {
 		var number sql.NullInt64
@@ -66,8 +65,7 @@ func LastUndecidedBlock(ctx context.Context, q db.Querier, chainKey string) (uin
 	}, "SELECT max(block_number) FROM undecided_payments WHERE chain_key = $1", chainKey)
 }
 
-// ReceiverState is why the attribution of a payment to an address may depend on older blocks that are
-// not read yet.
+// ReceiverState is why the attribution of a payment to an address may depend on older blocks that are not read yet.
 type ReceiverState struct {
 	Unbound   bool // it has invoices that were created before the chain was first read
 	Undecided bool // it has undecided payments

@@ -25,9 +25,8 @@ func deferRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) 
 	return undecidedTable.Insert(ctx, tx, "ON CONFLICT (id) DO UPDATE SET "+undecidedTable.Without(transferKey...).Excluded(), rows...)
 }
 
-// UndecidedRefunds returns the transfers that deferRefunds stored of the chain's
-// blocks from one number to another, both included, in the order of the chain,
-// up to a limit.
+// UndecidedRefunds returns the transfers that deferRefunds stored of the chain's blocks from one number to another,
+// both included, in the order of the chain, up to a limit.
 func UndecidedRefunds(ctx context.Context, q db.Querier, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (invoice.Transfer, error) {
 		u, err := undecidedTable.Scan(row)

@@ -132,10 +132,9 @@ func (s *Service) ForgetUnread(ctx context.Context, chainKey string, tx invoice.
 	return s.conf.Store.Update(ctx, func(t *db.Tx) error { return deleteUnread(ctx, t, chainKey, []invoice.Hash{tx}) })
 }
 
-// Supplement records the transfers of a block that was read before, and deletes the unread
-// transactions that it settles. Recorded transfers stay as they are. Invoices that waited for these
-// expire. If a payment is new, and not only looked up, the blocks with possible refunds of it are read
-// again.
+// Supplement records the transfers of a block that was read before, and deletes the unread transactions that it
+// settles. Recorded transfers stay as they are. Invoices that waited for these expire. If a payment is new, and not
+// only looked up, the blocks with possible refunds of it are read again.
 //
 // The header of a block that was read between others may not be kept. Then above proves that the block
 // belongs to the chain: a block that was read, above b and of the same chain. It returns
@@ -228,8 +227,7 @@ func onlyLookedUp(ctx context.Context, tx *db.Tx, chainKey string, settled []inv
 	return true, nil
 }
 
-// keepBetween stores the header of a block that was read between others, unless above is not a read
-// block above it.
+// keepBetween stores the header of a block that was read between others, unless above is not a read block above it.
 func keepBetween(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b, above invoice.Header) error {
 	kept, err := Headers(ctx, tx, chainKey, above.Number, above.Number)
 	if err != nil {
@@ -291,8 +289,7 @@ func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[UnreadR
 	return countUnread(ctx, s.conf.Store, chainKey)
 }
 
-// UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order
-// of their blocks.
+// UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order of their blocks.
 func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
 	return unreadTransactions(ctx, s.conf.Store, chainKey, MaxUnread+MaxUnreadable+MaxOversized)
 }

@@ -26,8 +26,7 @@ var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, Unre
 // IsOfBlock reports whether the transaction's block names it.
 func (r UnreadReason) IsOfBlock() bool { return r == UnreadUnreadable || r == UnreadOversized }
 
-// UnreadTransaction is a transaction that may move a token from or to an address of
-// ours, and that is not recorded.
+// UnreadTransaction is a transaction that may move a token from or to an address of ours, and that is not recorded.
 type UnreadTransaction struct {
 	TxHash      invoice.Hash
 	Block       uint64

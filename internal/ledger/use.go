@@ -27,8 +27,7 @@ func (u PaymentUse) excludes(act invoice.UseAct) bool {
 	return err != nil
 }
 
-// usesOf returns the facts that decide the current use of a payment. The chain's cursor must be
-// locked.
+// usesOf returns the facts that decide the current use of a payment. The chain's cursor must be locked.
 func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (PaymentUse, error) {
 	uses, err := paymentUses(ctx, tx, []PaymentRow{p})
 	return uses[p.ID], err

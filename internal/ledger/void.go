@@ -21,10 +21,9 @@ var ErrOutcomeUnknown = errors.New("a payment of the invoice is being made")
 // errVoidAlready: another request has made the invoice void.
 var errVoidAlready = errors.New("the invoice is void already")
 
-// Void makes a draft or an open invoice void, and enqueues the intent to close its
-// commitment. It takes place between the newest block that was read and the next one: an
-// invoice that payments in the blocks up to there cover is not voided, and a transfer
-// above is late. A void invoice is returned as it is. Errors are db.ErrNotFound,
+// Void makes a draft or an open invoice void, and enqueues the intent to close its commitment. It takes place between
+// the newest block that was read and the next one: an invoice that payments in the blocks up to there cover is not
+// voided, and a transfer above is late. A void invoice is returned as it is. Errors are db.ErrNotFound,
 // invoice.ErrFinal, invoice.ErrCovered, ErrUnread and ErrOutcomeUnknown.
 func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voided invoice.Invoice, err error) {
 	ctx, end := tracing.Begin(ctx, "void invoice")
@@ -37,8 +36,7 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 		if !by.Sees(was.MerchantID) {
 			return db.ErrNotFound
 		}
-		// A draft may be finalized until it is locked. An open invoice changes under the
-		// cursor of its chain.
+		// A draft may be finalized until it is locked. An open invoice changes under the cursor of its chain.
 		if was.Status == invoice.Drafted {
 			if was, err = lockInvoice(ctx, tx, id); err != nil {
 				return err

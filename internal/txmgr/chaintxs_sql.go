@@ -50,8 +50,7 @@ func (k TxKind) columns() (kind string, work any) {
 	return string(TxOpen), string(k)
 }
 
-// TxStatus is the state of a transaction, as far as the transaction manager
-// knows.
+// TxStatus is the state of a transaction, as far as the transaction manager knows.
 type TxStatus string
 
 // The states of a transaction. A reorg can revert the last two.
@@ -72,9 +71,8 @@ type TxAttempt struct {
 	AcceptedAt time.Time
 }
 
-// SaveChainTx inserts a transaction with its attempts, assigns it the items of its kind with the ids,
-// and records the merchants of the items. It returns ErrConflict if an item is not due, the nonce is
-// taken, or the lease was lost.
+// SaveChainTx inserts a transaction with its attempts, assigns it the items of its kind with the ids, and records the
+// merchants of the items. It returns ErrConflict if an item is not due, the nonce is taken, or the lease was lost.
 func SaveChainTx(ctx context.Context, s *db.DB, l db.WorkLease, t ChainTx, items []string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		kind, work := t.Kind.columns()
@@ -103,8 +101,7 @@ func SaveChainTx(ctx context.Context, s *db.DB, l db.WorkLease, t ChainTx, items
 	})
 }
 
-// assignItems assigns due items of the transaction's kind to it, and returns how
-// many it assigned.
+// assignItems assigns due items of the transaction's kind to it, and returns how many it assigned.
 func assignItems(ctx context.Context, tx *db.Tx, t ChainTx, items []string) (int64, error) {
 	switch t.Kind {
 	case TxOpen, TxClose:

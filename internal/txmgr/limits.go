@@ -4,8 +4,7 @@ import "time"
 
 // Defaults of a Config.
 const (
-	// DefaultPoll is the time between two looks at the chain and the due
-	// intents.
+	// DefaultPoll is the time between two looks at the chain and the due intents.
 	DefaultPoll = time.Second
 	// DefaultLeaseTTL is how long a chain is without a writer after one died. With DefaultPoll another one takes over
 	// within 10 s.
@@ -44,14 +43,11 @@ const (
 	intentGas = 40_000
 	// maxPolled is how many nodes are asked to check another node's answer.
 	maxPolled = 3
-	// maxForeign is how many pending transactions of other programs are
-	// believed.
+	// maxForeign is how many pending transactions of other programs are believed.
 	maxForeign = 16
-	// tipBlocks is how many blocks of the fee history the tip is taken from, as
-	// the median of their medians.
+	// tipBlocks is how many blocks of the fee history the tip is taken from, as the median of their medians.
 	tipBlocks = 20
-	// maxPages is how many pages of due intents, of maxBatch each, one round
-	// looks through for some that can be sent.
+	// maxPages is how many pages of due intents, of maxBatch each, one round looks through for some that can be sent.
 	maxPages = 10
 	// maxAttempts is how many attempts of a transaction may be signed.
 	maxAttempts = 64

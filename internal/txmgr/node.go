@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Client makes JSON-RPC calls. chain.Writer is one, and so are chain.Caller and
-// go-ethereum's *rpc.Client.
+// Client makes JSON-RPC calls. chain.Writer is one, and so are chain.Caller and go-ethereum's *rpc.Client.
 type Client interface {
 	CallContext(ctx context.Context, result any, method string, args ...any) error
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error

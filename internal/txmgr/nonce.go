@@ -176,8 +176,7 @@ func (w *Writer) isNonceHeld(ctx context.Context, used uint64) (bool, error) {
 	return err == nil && pending > used && pending-used <= maxForeign && w.confirmPending(ctx, used), err
 }
 
-// confirmPending reports whether two nodes have a pending transaction with the nonce, or
-// fewer than two nodes answer.
+// confirmPending reports whether two nodes have a pending transaction with the nonce, or fewer than two nodes answer.
 func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 	nodes := w.nodes()
 	know, answer := 0, 0

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// foreignTransactions ends the reasons for suspecting a restore because of the operators'
-// transactions.
+// foreignTransactions ends the reasons for suspecting a restore because of the operators' transactions.
 const foreignTransactions = "either the database has lost transactions, or another program or person sends with the key of this account, " +
 	"which should be the service's only. After --dismiss, transactions of this account do not count as evidence, until a recovery ends"
 
@@ -91,8 +90,7 @@ func ForgetOperators(ctx context.Context, s *db.DB, chainKey string) error {
 	return s.Update(ctx, func(tx *db.Tx) error { return forgetAccounts(ctx, tx, chainKey, invoice.Address{}) })
 }
 
-// forgetAccounts deletes the accounts of a chain except one account, and except accounts that others
-// also use to send.
+// forgetAccounts deletes the accounts of a chain except one account, and except accounts that others also use to send.
 func forgetAccounts(ctx context.Context, tx *db.Tx, chainKey string, but invoice.Address) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM operator_nonces WHERE chain_key = $1 AND account <> $2 AND shared = 0", chainKey, but.String()); err != nil {
 		return fmt.Errorf("forget former operators of %s: %w", chainKey, err)
@@ -119,8 +117,7 @@ func suspectAccount(ctx context.Context, tx *db.Tx, chainKey string, account inv
 	return tx.SuspectRestore(ctx, reason, now)
 }
 
-// ForgetNonces makes the next start accept all nonces that are used by then, for the end of a
-// recovery.
+// ForgetNonces makes the next start accept all nonces that are used by then, for the end of a recovery.
 func ForgetNonces(ctx context.Context, tx *db.Tx) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM operator_nonces"); err != nil {
 		return fmt.Errorf("forget the nonces of operators: %w", err)

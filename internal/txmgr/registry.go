@@ -56,8 +56,7 @@ type intentKey struct {
 	commitment invoice.Hash
 }
 
-// blockRef is the block as of which an intent is satisfied. Once it is final, the intent
-// is done.
+// blockRef is the block as of which an intent is satisfied. Once it is final, the intent is done.
 type blockRef struct {
 	number uint64
 	hash   common.Hash

@@ -248,8 +248,7 @@ type broadcastState struct {
 	held    bool         // another transaction held its nonce, and replacing that one needs a higher fee
 }
 
-// outcome returns the error of the last broadcast, unless receipts or the next attempt
-// resolve it.
+// outcome returns the error of the last broadcast, unless receipts or the next attempt resolve it.
 func (f broadcastState) outcome() error {
 	if f.used || f.held {
 		return nil
@@ -257,8 +256,7 @@ func (f broadcastState) outcome() error {
 	return f.err
 }
 
-// refused reports whether every node refused the last broadcast, for a reason that
-// another attempt may avoid.
+// refused reports whether every node refused the last broadcast, for a reason that another attempt may avoid.
 func (f broadcastState) refused() bool {
 	return (isAnswer(f.err) || chain.IsClientError(f.err)) && !f.used && !f.held
 }

@@ -87,8 +87,7 @@ func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
 	}
 }
 
-// submit signs a transaction for a batch, saves it and broadcasts it. The result is true
-// once it is saved.
+// submit signs a transaction for a batch, saves it and broadcasts it. The result is true once it is saved.
 func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (bool, error) {
 	d, err := w.draft(ctx, k, b)
 	if err != nil {

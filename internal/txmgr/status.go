@@ -178,8 +178,7 @@ func (m *Metrics) begin(c chain.Chain) {
 	m.bumps.WithLabelValues(c.Key)
 }
 
-// NewMetrics returns metrics and registers them with reg, unless that is nil.
-// Registering them twice panics.
+// NewMetrics returns metrics and registers them with reg, unless that is nil. Registering them twice panics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -42,8 +42,7 @@ func insertTxMerchants(ctx context.Context, tx *db.Tx, txID string, kind TxKind)
 	return nil
 }
 
-// itemMerchants are, by kind, queries of the merchants of a transaction's items, with a row for each
-// item.
+// itemMerchants are, by kind, queries of the merchants of a transaction's items, with a row for each item.
 var itemMerchants = map[TxKind]string{
 	TxOpen:          "SELECT invoices.merchant_id FROM intents JOIN invoices ON invoices.id = intents.invoice_id WHERE intents.tx_id = $1",
 	TxClose:         "SELECT invoices.merchant_id FROM intents JOIN invoices ON invoices.id = intents.invoice_id WHERE intents.tx_id = $1",

@@ -14,8 +14,7 @@ import (
 type work interface {
 	// carries reports whether transactions of a kind belong to this work.
 	carries(kind TxKind) bool
-	// budgetPercent is the part of the daily budget up to which this work may begin a
-	// transaction.
+	// budgetPercent is the part of the daily budget up to which this work may begin a transaction.
 	budgetPercent() uint64
 	// count publishes how much is due. It is called every countEvery.
 	count(ctx context.Context) error

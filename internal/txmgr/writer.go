@@ -1,5 +1,4 @@
-// Package txmgr is the transaction manager: it sends the service's transactions to a
-// chain.
+// Package txmgr is the transaction manager: it sends the service's transactions to a chain.
 //
 // There are several kinds of work, each in its own file behind the interface work: registry.go records in the chain's
 // registry which invoices are open and which are closed, and sweeps.go sends the contents of deposit addresses to the

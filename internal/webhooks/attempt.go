@@ -110,8 +110,7 @@ func (w *Worker) report(ctx context.Context, j job, o Outcome, took time.Duratio
 	}
 }
 
-// jitter returns a random number in [0, 1). It panics when the source of
-// randomness fails, as crypto/rand never does.
+// jitter returns a random number in [0, 1). It panics when the source of randomness fails, as crypto/rand never does.
 func (w *Worker) jitter() float64 {
 	var b [8]byte
 	if _, err := io.ReadFull(w.conf.Rand, b[:]); err != nil {
@@ -130,14 +129,12 @@ var delays = [...]time.Duration{
 }
 
 const (
-	// maxAttempts is how many attempts a delivery gets: the first, one after
-	// each delay, and the last.
+	// maxAttempts is how many attempts a delivery gets: the first, one after each delay, and the last.
 	maxAttempts = len(delays) + 2
 	// spread is the share of a delay by which jitter shortens or prolongs it.
 	spread = 0.2
-	// FinalWindow is how long before its deadline a delivery gets its last
-	// attempt, even behind an open breaker. An attempt that fails within the
-	// window is the last.
+	// FinalWindow is how long before its deadline a delivery gets its last attempt, even behind an open breaker. An
+	// attempt that fails within the window is the last.
 	FinalWindow = 10 * time.Minute
 	// finalMargin is how long before the deadline the last attempt is due.
 	finalMargin = time.Minute

@@ -8,8 +8,7 @@ const (
 	// firstPause is how long a breaker stays open the first time. Each consecutive pause is twice as long as the one
 	// before, up to longestPause.
 	firstPause, longestPause = 30 * time.Second, 15 * time.Minute
-	// gonePause is how long it stays open after 410 Gone (RFC 9110, section
-	// 15.5.11).
+	// gonePause is how long it stays open after 410 Gone (RFC 9110, section 15.5.11).
 	gonePause = time.Hour
 	// longestBackoff bounds the random pause of an endpoint after a timeout that does not open its breaker, so that
 	// endpoints that hung together are not retried together.
@@ -31,8 +30,7 @@ const (
 	BreakerGone   BreakerState = "gone"
 )
 
-// Breaker is the circuit breaker of a merchant's endpoint. All replicas share
-// it.
+// Breaker is the circuit breaker of a merchant's endpoint. All replicas share it.
 type Breaker struct {
 	State    BreakerState
 	Used     bool      // an attempt was made

@@ -8,8 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Breakers returns the merchants' circuit breakers. A merchant without
-// deliveries has a closed one.
+// Breakers returns the merchants' circuit breakers. A merchant without deliveries has a closed one.
 func (q Reader) Breakers(ctx context.Context, merchantIDs []string) (map[string]Breaker, error) {
 	return breakers(ctx, q, merchantIDs, "")
 }
@@ -116,8 +115,7 @@ func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, befo
 		"UPDATE SET "+breakerTable.Excluded())
 }
 
-// saveBreakers inserts breakers. conflict is the action for merchants that have
-// one.
+// saveBreakers inserts breakers. conflict is the action for merchants that have one.
 func saveBreakers(ctx context.Context, tx *db.Tx, merchantIDs []string, breaker func(id string) Breaker, conflict string) error {
 	rows := make([][]any, len(merchantIDs))
 	for i, id := range merchantIDs {

@@ -9,11 +9,10 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// CleanEvents deletes events that were created before a time, with their deliveries and attempts,
-// unless a delivery is pending. It examines up to limit events with sequence numbers greater than
-// after. It returns the number from which to continue and whether there may be more. It keeps the
-// newest event, because numbering continues from it. An event with a date in the future, written while
-// a clock was wrong, is kept until then, but does not keep the events after it.
+// CleanEvents deletes events that were created before a time, with their deliveries and attempts, unless a delivery is
+// pending. It examines up to limit events with sequence numbers greater than after. It returns the number from which to
+// continue and whether there may be more. It keeps the newest event, because numbering continues from it. An event with
+// a date in the future, written while a clock was wrong, is kept until then, but does not keep the events after it.
 func (s Tables) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return clean(ctx, s.DB, before, after, limit, "attempts", "finished_deliveries", "events")
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// LeaseDeliveries leases deliveries that are due and not leased by anyone, as
-// Plan chooses them. Its cost depends on how many queues are named,
-// not on how many deliveries they hold.
+// LeaseDeliveries leases deliveries that are due and not leased by anyone, as Plan chooses them. Its cost depends on
+// how many queues are named, not on how many deliveries they hold.
 func (s Tables) LeaseDeliveries(ctx context.Context, r LeaseRequest) (Leased, error) {
 	var leased Leased
 	err := s.DB.Update(ctx, func(tx *db.Tx) (err error) {
@@ -51,10 +50,9 @@ func leaseDeliveriesIn(ctx context.Context, tx *db.Tx, r LeaseRequest) (leased L
 	return leased, err
 }
 
-// lockMerchants returns the breakers of the merchants. On PostgreSQL it keeps other replicas from
-// serving these merchants until the transaction ends: two replicas that count the deliveries in flight
-// at the same time would both use up the merchant's limit. It leaves out merchants that another
-// replica is serving.
+// lockMerchants returns the breakers of the merchants. On PostgreSQL it keeps other replicas from serving these
+// merchants until the transaction ends: two replicas that count the deliveries in flight at the same time would both
+// use up the merchant's limit. It leaves out merchants that another replica is serving.
 func lockMerchants(ctx context.Context, tx *db.Tx, ids []string) (map[string]Breaker, error) {
 	if !tx.OnPostgres() {
 		return NewReader(tx).Breakers(ctx, ids)
@@ -87,9 +85,8 @@ func addInFlight(ctx context.Context, tx *db.Tx, now time.Time, ids []string, pl
 	})
 }
 
-// peek reads the first deliveries of queues, in the order of a column, and adds
-// them to the plan. PostgreSQL reads many queues at once, with one limit for
-// all of them.
+// peek reads the first deliveries of queues, in the order of a column, and adds them to the plan. PostgreSQL reads many
+// queues at once, with one limit for all of them.
 func peek(ctx context.Context, tx *db.Tx, order string, peeks []Peek, plan *Plan) error {
 	if tx.OnPostgres() {
 		return peekMany(ctx, tx, order, peeks, plan)
@@ -131,8 +128,7 @@ func peekMany(ctx context.Context, tx *db.Tx, order string, peeks []Peek, plan *
 	return nil
 }
 
-// peekQuery reads the first deliveries of a merchant's queue from its head on. $5
-// is the limit.
+// peekQuery reads the first deliveries of a merchant's queue from its head on. $5 is the limit.
 func peekQuery(order, merchant, head, headSeq, from string) string {
 	return fmt.Sprintf(`SELECT merchant_id, seq, attempts, since, due_ms, deadline_ms FROM deliveries
 		WHERE merchant_id = %s AND (%s, seq) >= (%s, %s) AND deadline_ms >= %s ORDER BY %[2]s, seq LIMIT $5`,
@@ -144,9 +140,8 @@ func scanPeeked(row db.Scanner) (d Delivery, err error) {
 	return d, err
 }
 
-// lease leases the deliveries and returns them with the messages to send. It leaves out deliveries
-// that another process has changed since they were read, or is finishing now, as the holder of an
-// ended lease.
+// lease leases the deliveries and returns them with the messages to send. It leaves out deliveries that another process
+// has changed since they were read, or is finishing now, as the holder of an ended lease.
 func lease(ctx context.Context, tx *db.Tx, r LeaseRequest, chosen []Delivery) ([]Delivery, error) {
 	if len(chosen) == 0 {
 		return nil, nil
@@ -175,8 +170,7 @@ func lease(ctx context.Context, tx *db.Tx, r LeaseRequest, chosen []Delivery) ([
 	return leased, nil
 }
 
-// leaseOnPostgres writes the leases and reads the messages in one statement,
-// since each costs a round trip.
+// leaseOnPostgres writes the leases and reads the messages in one statement, since each costs a round trip.
 func leaseOnPostgres(ctx context.Context, tx *db.Tx, r LeaseRequest, chosen []Delivery, add func(db.Scanner) (struct{}, error)) error {
 	_, err := db.QueryAll(ctx, tx, add, `WITH chosen AS (
 			SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[]) AS c (seq, attempts, due_ms)

@@ -20,9 +20,8 @@ type OverdueRequest struct {
 	Limit       int // how many are failed at most
 }
 
-// FailOverdueDeliveries fails up to r.Limit deliveries of the merchants if their deadlines have passed
-// and no worker is attempting them. It returns how many failed by merchant, and whether there may be
-// more.
+// FailOverdueDeliveries fails up to r.Limit deliveries of the merchants if their deadlines have passed and no worker is
+// attempting them. It returns how many failed by merchant, and whether there may be more.
 //
 // A delivery that was never attempted since it was scheduled gets an attempt even after its deadline,
 // because the service may have been down. It fails without an attempt if probes of its endpoint failed

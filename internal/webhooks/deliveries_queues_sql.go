@@ -6,9 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Queues returns the queues that are not empty, with the due time of their first delivery and their
-// earliest deadline. It walks an index from one merchant to the next. It is slow while a long
-// snapshot is open on PostgreSQL.
+// Queues returns the queues that are not empty, with the due time of their first delivery and their earliest deadline.
+// It walks an index from one merchant to the next. It is slow while a long snapshot is open on PostgreSQL.
 func (q Reader) Queues(ctx context.Context) ([]Queue, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (found Queue, err error) {
 		err = row.Scan(&found.MerchantID, db.Milliseconds(&found.Head), db.Milliseconds(&found.End))

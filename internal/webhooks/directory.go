@@ -74,8 +74,7 @@ type Directory struct {
 	log  *logLimiter
 }
 
-// OpenDirectory returns a directory. It fails if the store has secrets that the keyring cannot
-// open.
+// OpenDirectory returns a directory. It fails if the store has secrets that the keyring cannot open.
 func OpenDirectory(ctx context.Context, c DirectoryConfig) (*Directory, error) {
 	if c.Breakers == nil {
 		c.Breakers = NewReader(c.Store).Breakers

@@ -7,8 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// HeadersVersion is the version under which the headers of an endpoint are encrypted. Versions of
-// secrets begin with 1.
+// HeadersVersion is the version under which the headers of an endpoint are encrypted. Versions of secrets begin with 1.
 const HeadersVersion = 0
 
 // headersTable has the headers of endpoints, as secrets.
@@ -32,8 +31,7 @@ func headers(ctx context.Context, q db.Querier, merchantIDs []string) (map[strin
 	})
 }
 
-// putHeaders replaces the encrypted headers of a merchant's endpoint. Without r.Sealed, it removes
-// them.
+// putHeaders replaces the encrypted headers of a merchant's endpoint. Without r.Sealed, it removes them.
 func putHeaders(ctx context.Context, tx *db.Tx, r SecretRow) error {
 	var err error
 	if len(r.Sealed) > 0 {

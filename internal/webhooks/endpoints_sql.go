@@ -225,11 +225,10 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 // ErrURLChanged is returned by PromoteSecret if the endpoint's URL was changed.
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
-// promoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows
-// it. The previously active secret still signs until a time. Of the secrets that it replaced, only the
-// newest maxRetiring are kept. PromoteSecret returns ErrConflict if that
-// secret is not staged, even if another secret has its version, because versions of dropped secrets
-// are reused. It returns ErrURLChanged if the endpoint has another URL.
+// promoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows it. The previously
+// active secret still signs until a time. Of the secrets that it replaced, only the newest maxRetiring are kept.
+// PromoteSecret returns ErrConflict if that secret is not staged, even if another secret has its version, because
+// versions of dropped secrets are reused. It returns ErrURLChanged if the endpoint has another URL.
 func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string, validUntil time.Time) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	at, err := db.QueryRow(ctx, tx, db.ScanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.ForUpdate(), staged.MerchantID)
@@ -256,8 +255,7 @@ func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string,
 	return err
 }
 
-// dropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
-// if no secret is staged.
+// dropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound if no secret is staged.
 func dropStagedSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	n, err := tx.Exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
 	if err == nil && n == 0 {
@@ -266,8 +264,7 @@ func dropStagedSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	return err
 }
 
-// DropRetiredSecrets deletes the secrets that no longer sign and returns their
-// number.
+// DropRetiredSecrets deletes the secrets that no longer sign and returns their number.
 func (s Tables) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64, err error) {
 	err = s.DB.Update(ctx, func(tx *db.Tx) (err error) {
 		n, err = tx.Exec(ctx, "DELETE FROM endpoint_secrets WHERE state = 'retiring' AND valid_until < $1", now.Unix())
@@ -276,8 +273,7 @@ func (s Tables) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64,
 	return n, err
 }
 
-// masterKeyIDs returns the ids of the master keys under which secrets and
-// headers of endpoints are encrypted.
+// masterKeyIDs returns the ids of the master keys under which secrets and headers of endpoints are encrypted.
 func masterKeyIDs(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
 }
@@ -306,8 +302,7 @@ func replaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyID
 	return err == nil, err
 }
 
-// confirmSecret records that the merchant's endpoint knows the active secret, which has replaced
-// others.
+// confirmSecret records that the merchant's endpoint knows the active secret, which has replaced others.
 func confirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	_, err := tx.Exec(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
 	return err

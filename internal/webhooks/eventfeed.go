@@ -15,8 +15,7 @@ import (
 
 // Limits of a feed.
 const (
-	// MaxEvents bounds the newest events that a feed keeps, and the newest entries of the
-	// audit log.
+	// MaxEvents bounds the newest events that a feed keeps, and the newest entries of the audit log.
 	MaxEvents = 4096
 	// MaxBytes bounds the size of the events' bodies.
 	MaxBytes = 8 << 20
@@ -25,8 +24,7 @@ const (
 	MaxNext = 64 << 10
 	// pollInterval is how often the logs are read for records of other processes.
 	pollInterval = 500 * time.Millisecond
-	// batchDelay is how long the reader waits after a read, so that a burst of commits
-	// takes one read.
+	// batchDelay is how long the reader waits after a read, so that a burst of commits takes one read.
 	batchDelay = 20 * time.Millisecond
 	// readBatch bounds the rows of one read.
 	readBatch = 256

@@ -19,8 +19,7 @@ type Event struct {
 	InvoiceID  string
 	Body       []byte // the envelope, as it is sent
 	CreatedAt  time.Time
-	// DeliveryID is the id of the event's delivery, empty when the merchant
-	// has no endpoint to deliver to.
+	// DeliveryID is the id of the event's delivery, empty when the merchant has no endpoint to deliver to.
 	DeliveryID string
 	Due        time.Time // when its first attempt is due
 }
@@ -31,9 +30,8 @@ const eventsLock = 0x71756974
 // InsertEvents inserts events and schedules their deliveries. It skips an event if its subject already
 // has one of the type.
 //
-// It must be the last call of a transaction: from here to the commit no other transaction can insert
-// events. Events therefore become visible in the order of their sequence numbers, and a reader in that
-// order misses no event.
+// It must be the last call of a transaction: from here to the commit no other transaction can insert events. Events
+// therefore become visible in the order of their sequence numbers, and a reader in that order misses no event.
 func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
 	switch {
 	case len(events) == 0:
@@ -130,8 +128,7 @@ func (q Reader) LastSeq(ctx context.Context) (int64, error) {
 	}, "SELECT max(seq) FROM events")
 }
 
-// CreatedSeqs returns the numbers of the invoice.created events of invoices.
-// Those that were removed are left out.
+// CreatedSeqs returns the numbers of the invoice.created events of invoices. Those that were removed are left out.
 func CreatedSeqs(ctx context.Context, q db.Querier, invoiceIDs []string) (map[string]int64, error) {
 	seqs := make(map[string]int64, len(invoiceIDs))
 	_, err := db.QueryIn(invoiceIDs, func(chunk []any) ([]struct{}, error) {

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// limitedWriter keeps the first bytes that are written to it and discards the
-// rest.
+// limitedWriter keeps the first bytes that are written to it and discards the rest.
 type limitedWriter struct {
 	to   *bytes.Buffer
 	left int

@@ -22,8 +22,7 @@ type Limits struct {
 	// its outcome; default 15 s.
 	Lease time.Duration
 	Grace time.Duration // time to finish exchanges after Run's context ends; default 10 s
-	// Stall is how long a whole attempt may take, including recording, before its slot is freed. Default
-	// clock.Limit.
+	// Stall is how long a whole attempt may take, including recording, before its slot is freed. Default clock.Limit.
 	Stall time.Duration
 	// Poll is the longest time between two rounds of the worker. Default 1 s.
 	Poll time.Duration

@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Listener is a stream that receives redelivered events, with a filter of these events. Empty fields
-// match all.
+// Listener is a stream that receives redelivered events, with a filter of these events. Empty fields match all.
 type Listener struct {
 	ID         string // random, of one stream
 	MerchantID string

@@ -27,8 +27,7 @@ const (
 type recorder struct {
 	*Worker
 	batches *db.Batcher[unrecorded, bool]
-	// hurry is set while deliveries wait for the slots of unrecorded outcomes, and
-	// hurried signals that it was set.
+	// hurry is set while deliveries wait for the slots of unrecorded outcomes, and hurried signals that it was set.
 	hurry   atomic.Bool
 	hurried chan struct{}
 	// recording ends when outcomes are no longer recorded.

@@ -18,10 +18,9 @@ var (
 	ErrNoDelivery = errors.New("the event has no delivery: its merchant wanted no events when it happened")
 )
 
-// Redeliver schedules a finished delivery again, under its old id and with a new deadline. Otherwise
-// it returns ErrNotFound, ErrPending or ErrNoDelivery. The event is returned in its previous state,
-// also with the last two errors. The merchant's endpoint is tried immediately even if its breaker is
-// open.
+// Redeliver schedules a finished delivery again, under its old id and with a new deadline. Otherwise it returns
+// ErrNotFound, ErrPending or ErrNoDelivery. The event is returned in its previous state, also with the last two errors.
+// The merchant's endpoint is tried immediately even if its breaker is open.
 func Redeliver(ctx context.Context, tx *db.Tx, eventID string, now time.Time) (EventRow, error) {
 	r, _, err := NewReader(tx).EventRecord(ctx, eventID)
 	switch {
@@ -50,8 +49,7 @@ type RedeliverFilter struct {
 	// After and Through bound the events' numbers, After exclusive and Through inclusive. A Through of 0
 	// is the newest event.
 	After, Through int64
-	// CreatedFrom and CreatedTo are the first and the last second of the events' creation. Zero is no
-	// bound.
+	// CreatedFrom and CreatedTo are the first and the last second of the events' creation. Zero is no bound.
 	CreatedFrom, CreatedTo time.Time
 	OnlyFailed             bool
 }

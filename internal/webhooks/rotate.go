@@ -120,8 +120,7 @@ func stagedOf(row EndpointRow) (SecretRow, error) {
 	return SecretRow{}, ErrNotStaged
 }
 
-// Unstage drops the staged secret. Errors are ErrNone, ErrConfigured, ErrNoMasterKey
-// and ErrNotStaged.
+// Unstage drops the staged secret. Errors are ErrNone, ErrConfigured, ErrNoMasterKey and ErrNotStaged.
 func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return err
@@ -135,8 +134,7 @@ func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 	return err
 }
 
-// PingMerchant pings a merchant's endpoint, and returns the attempt. The error is
-// ErrNone if there is no endpoint.
+// PingMerchant pings a merchant's endpoint, and returns the attempt. The error is ErrNone if there is no endpoint.
 func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (Attempt, error) {
 	if !d.conf.Known(merchantID) {
 		return Attempt{}, ErrNone

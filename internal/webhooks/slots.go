@@ -22,8 +22,7 @@ func newSlots(healthy, suspect int) *slots {
 // an endpoint that stops answering must not occupy a healthy slot until its time limit.
 const slowAfter = time.Second
 
-// room returns how many more attempts may begin, to healthy and to suspect
-// endpoints.
+// room returns how many more attempts may begin, to healthy and to suspect endpoints.
 func (s *slots) room(now time.Time) (forHealthy, forSuspect int) {
 	forSuspect = s.suspect - s.suspectAttempts - s.requests[suspect].slots()
 	slow := 0

@@ -88,9 +88,8 @@ type Settings struct {
 	Headers  []HeaderChange      // all custom headers; nil keeps the current ones, at the same origin
 }
 
-// Put sets a merchant's endpoint. The first Put of a merchant generates a secret and
-// returns it; later ones return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
-// *invoice.FieldError for the settings.
+// Put sets a merchant's endpoint. The first Put of a merchant generates a secret and returns it; later ones return "".
+// Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and *invoice.FieldError for the settings.
 func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v View, secret string, err error) {
 	switch {
 	case !d.conf.Known(merchantID):
