@@ -34,9 +34,8 @@ func (s Tables) InsertRequests(ctx context.Context, entries []LoggedRequest) err
 // TrimRequests deletes up to limit requests of an owner of keys, but keeps the newest.
 func (s Tables) TrimRequests(ctx context.Context, merchantID string, keep, limit int) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM api_requests WHERE id IN
+		return tx.Do(ctx, `DELETE FROM api_requests WHERE id IN
 			(SELECT id FROM api_requests WHERE merchant_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3)`, merchantID, limit, keep)
-		return err
 	})
 }
 

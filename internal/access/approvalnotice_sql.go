@@ -21,9 +21,8 @@ func noticeBounds(now time.Time) (since, until int64) {
 
 // insertNotices has people who may approve a request be mailed about it.
 func insertNotices(ctx context.Context, tx *db.Tx, a Approval) error {
-	_, err := tx.Exec(ctx, "INSERT INTO approval_notices (approval_id, person_id) SELECT $3, person_id FROM api_keys WHERE merchant_id = $2 AND "+mayApproveAt("$1")+
+	return tx.Do(ctx, "INSERT INTO approval_notices (approval_id, person_id) SELECT $3, person_id FROM api_keys WHERE merchant_id = $2 AND "+mayApproveAt("$1")+
 		" ORDER BY id LIMIT $4 ON CONFLICT DO NOTHING", a.RequestedAt.Unix(), a.MerchantID, a.ID, MaxNotified)
-	return err
 }
 
 // dueNotices returns the mails to the person who was mailed longest ago, each about all requests of a merchant that
@@ -60,11 +59,7 @@ func dueNotices(ctx context.Context, q db.Querier, now time.Time) (due []Approva
 // takeNotice stores that a person is being mailed. It returns ErrNotFound if another replica has just done so.
 func takeNotice(ctx context.Context, tx *db.Tx, personID string, now time.Time) error {
 	since, until := noticeBounds(now)
-	n, err := tx.Exec(ctx, "UPDATE people SET noticed_at = $4 WHERE id = $1 AND "+noticeDue, personID, since, until, now.Unix())
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
-	}
-	return err
+	return tx.Change(ctx, "UPDATE people SET noticed_at = $4 WHERE id = $1 AND "+noticeDue, personID, since, until, now.Unix())
 }
 
 // deleteNotices forgets a mail.
@@ -79,6 +74,5 @@ func deleteNotices(ctx context.Context, tx *db.Tx, n ApprovalNotice) error {
 
 // endNotices forgets the mails about a request that has ended.
 func endNotices(ctx context.Context, tx *db.Tx, approvalID string) error {
-	_, err := tx.Exec(ctx, "DELETE FROM approval_notices WHERE approval_id = $1", approvalID)
-	return err
+	return tx.Do(ctx, "DELETE FROM approval_notices WHERE approval_id = $1", approvalID)
 }

@@ -69,24 +69,18 @@ func AppendAudit(ctx context.Context, tx *db.Tx, entries ...Entry) error {
 }
 
 // AuditHead returns the head of the audit log.
-func (q Reader) AuditHead(ctx context.Context) (Head, error) {
-	return readAuditHead(ctx, q, "")
-}
+func (q Reader) AuditHead(ctx context.Context) (Head, error) { return readAuditHead(ctx, q, "") }
 
 func readAuditHead(ctx context.Context, q db.Querier, lock string) (Head, error) {
-	return db.QueryRow(ctx, q, func(row db.Scanner) (h Head, err error) {
-		err = row.Scan(&h.Seq, db.Parsed(&h.Hash, ParseEntryHash))
-		return h, err
-	}, "SELECT seq, hash FROM audit_head"+lock)
+	return db.QueryRow(ctx, q, db.Fields(func(h *Head) []any {
+		return []any{&h.Seq, db.Parsed(&h.Hash, ParseEntryHash)}
+	}), "SELECT seq, hash FROM audit_head"+lock)
 }
 
 // LastAudited returns the time of the newest entry that neither a command nor a start of the service made, or zero without
 // one. These are also made while a restored database waits for its recovery.
 func LastAudited(ctx context.Context, q db.Querier) (time.Time, error) {
-	at, err := db.QueryRow(ctx, q, func(row db.Scanner) (at time.Time, err error) {
-		err = row.Scan(db.Seconds(&at))
-		return at, err
-	}, "SELECT at FROM audit_entries WHERE actor NOT LIKE $1 AND actor <> $2 ORDER BY seq DESC LIMIT 1", ActorCommand+"%", ActorConfig)
+	at, err := db.QueryRow(ctx, q, db.ScanTime, "SELECT at FROM audit_entries WHERE actor NOT LIKE $1 AND actor <> $2 ORDER BY seq DESC LIMIT 1", ActorCommand+"%", ActorConfig)
 	if errors.Is(err, db.ErrNotFound) {
 		return time.Time{}, nil
 	}
@@ -129,10 +123,9 @@ type ChangeRow struct {
 // Changes returns the objects of the entries with numbers above after, in their order. An entry
 // becomes visible after all entries with lower numbers, so a reader in that order misses no entry.
 func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRow, error) {
-	changes, err := db.QueryAll(ctx, q, func(row db.Scanner) (c ChangeRow, err error) {
-		err = row.Scan(&c.Seq, db.Text(&c.MerchantID), &c.Action, &c.Object)
-		return c, err
-	}, "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	changes, err := db.QueryAll(ctx, q, db.Fields(func(c *ChangeRow) []any {
+		return []any{&c.Seq, db.Text(&c.MerchantID), &c.Action, &c.Object}
+	}), "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 	return changes, db.During("list changes", err)
 }
 

@@ -44,10 +44,7 @@ func SendSettled(ctx context.Context, tx *db.Tx, claims, grants []SettlementAddr
 
 // sendSettled counts the addresses that have a row with the merchant.
 func sendSettled(ctx context.Context, tx *db.Tx, all []SettlementAddress, tableAndConditions string) (count *int, err error) {
-	rows := make([][]any, len(all))
-	for i, s := range all {
-		rows[i] = []any{s.Address.String(), s.MerchantID, s.ChainKey}
-	}
+	rows := db.Each(all, func(s SettlementAddress) []any { return []any{s.Address.String(), s.MerchantID, s.ChainKey} })
 	return tx.SendCountExisting(ctx, append(holdingColumns[:2:2], "chain"), rows, "settlement_addresses AS settled WHERE settled.chain_key = chain AND "+
 		"settled.address = wanted_address AND settled.merchant_id = holder AND EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0) AND "+
 		"NOT EXISTS (SELECT 1 FROM deposits WHERE deposits.address = wanted_address LIMIT 1 OFFSET 0)")
@@ -65,10 +62,9 @@ func ClaimAddresses(ctx context.Context, tx *db.Tx, claims []Holding, now time.T
 	if err := insertHolders(ctx, tx, first, now); err != nil {
 		return nil, err
 	}
-	rows := make([][]any, len(first))
-	for i, h := range first {
-		rows[i] = []any{h.Address.String(), h.MerchantID, invoice.UnixSeconds(now)}
-	}
+	rows := db.Each(first, func(h Holding) []any {
+		return []any{h.Address.String(), h.MerchantID, invoice.UnixSeconds(now)}
+	})
 	err = tx.Insert(ctx, db.Insertion{Table: "held_addresses", Columns: []string{"address", "sole_holder", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, rows)
 	if err != nil {
 		return nil, err
@@ -163,10 +159,9 @@ func lockHoldings(ctx context.Context, tx *db.Tx, all []Holding) error {
 // endClaims ends the claims to the addresses, and returns the claims that it ended.
 func endClaims(ctx context.Context, tx *db.Tx, addresses []string) ([]Holding, error) {
 	ended, err := db.QueryIn(addresses, func(chunk []any) ([]Holding, error) {
-		return db.QueryAll(ctx, tx, func(row db.Scanner) (h Holding, err error) {
-			err = row.Scan(db.Address(&h.Address), &h.MerchantID)
-			return h, err
-		}, "SELECT address, sole_holder FROM held_addresses WHERE sole_holder IS NOT NULL AND address IN "+
+		return db.QueryAll(ctx, tx, db.Fields(func(h *Holding) []any {
+			return []any{db.Address(&h.Address), &h.MerchantID}
+		}), "SELECT address, sole_holder FROM held_addresses WHERE sole_holder IS NOT NULL AND address IN "+
 			db.ParameterList(0, len(chunk))+" ORDER BY address"+tx.ForUpdate(), chunk...)
 	})
 	if err != nil || len(ended) == 0 {
@@ -188,10 +183,7 @@ func insertHolders(ctx context.Context, tx *db.Tx, holdings []Holding, now time.
 var holdingColumns = []string{"wanted_address", "holder"}
 
 func holdingRows(all []Holding) [][]any {
-	rows := make([][]any, len(all))
-	for i, h := range all {
-		rows[i] = []any{h.Address.String(), h.MerchantID}
-	}
+	rows := db.Each(all, func(h Holding) []any { return []any{h.Address.String(), h.MerchantID} })
 	return rows
 }
 

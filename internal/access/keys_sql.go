@@ -91,8 +91,7 @@ func (q Reader) KeysVersion(ctx context.Context) (int64, error) {
 // LockKeys counts a change of keys, and keeps other transactions from changing keys until this one
 // ends. Call it before InsertKey and UpdateKey.
 func LockKeys(ctx context.Context, tx *db.Tx) error {
-	_, err := tx.Exec(ctx, "UPDATE api_key_changes SET version = version + 1")
-	return err
+	return tx.Do(ctx, "UPDATE api_key_changes SET version = version + 1")
 }
 
 // InsertKey stores a new key. LockKeys must have been called.

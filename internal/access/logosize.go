@@ -64,9 +64,7 @@ func shrink(src image.Image, size image.Point) image.Image {
 }
 
 // part returns the bounds of the i-th of n parts of a length that begins at low.
-func part(low, length, i, n int) (begin, end int) {
-	return low + i*length/n, low + (i+1)*length/n
-}
+func part(low, length, i, n int) (begin, end int) { return low + i*length/n, low + (i+1)*length/n }
 
 // mean returns the mean color of a part of an image.
 func mean(src image.Image, part image.Rectangle) color.Color {

@@ -330,10 +330,7 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 		}
 		return c, endFormerAccounts(ctx, tx, found.MerchantID, m.now())
 	})
-	if err != nil {
-		return Record{}, fmt.Errorf("revoke key: %w", err)
-	}
-	return record, nil
+	return record, db.During("revoke key", err)
 }
 
 // revokeKey stores that a key is revoked, ends its requests for approval, and returns its record and the change.

@@ -365,9 +365,6 @@ func auditedDefaults(all map[string]invoice.Address) map[string]string {
 }
 
 func auditedAddresses(all []invoice.AllowedAddress) []string {
-	texts := make([]string, len(all))
-	for i, a := range all {
-		texts[i] = a.ChainKey + " " + chain.Checksum(a.Address)
-	}
+	texts := db.Each(all, func(a invoice.AllowedAddress) string { return a.ChainKey + " " + chain.Checksum(a.Address) })
 	return texts
 }

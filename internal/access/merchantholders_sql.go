@@ -54,11 +54,7 @@ func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
 
 // deleteMerchantHolder deletes the record of a merchant id. It returns ErrNotFound for an unknown id.
 func deleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) error {
-	n, err := tx.Exec(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
-	}
-	return err
+	return tx.Change(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
 }
 
 // merchantsWithoutHolder returns the ids of merchants that have no profile and no holder.

@@ -22,10 +22,9 @@ type storedAddress struct {
 }
 
 func allowedText(all []invoice.AllowedAddress) string {
-	stored := make([]storedAddress, len(all))
-	for i, a := range all {
-		stored[i] = storedAddress{a.ChainKey, a.Address.String()}
-	}
+	stored := db.Each(all, func(a invoice.AllowedAddress) storedAddress {
+		return storedAddress{a.ChainKey, a.Address.String()}
+	})
 	return db.JSONText(stored)
 }
 
@@ -140,10 +139,7 @@ func lockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, 
 // merchants returns the merchants with ids greater than after, in the order of the ids.
 func merchants(ctx context.Context, q db.Querier, after string, limit int) ([]invoice.Merchant, error) {
 	all, err := db.QueryAll(ctx, q, merchantTable.Scan, "SELECT "+merchantTable.Of("p")+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list merchants: %w", err)
-	}
-	return all, nil
+	return all, db.During("list merchants", err)
 }
 
 // InsertMerchant inserts a merchant's profile without its logo. It returns ErrConflict if
@@ -195,16 +191,14 @@ func listText[T any](all []T) string {
 
 // putLogo stores a merchant's logo, a PNG.
 func putLogo(ctx context.Context, tx *db.Tx, merchantID string, l invoice.Logo, png []byte) error {
-	_, err := tx.Exec(ctx, `INSERT INTO merchant_logos (merchant_id, png, sha256, width, height) VALUES ($1, $2, $3, $4, $5)
+	return tx.Do(ctx, `INSERT INTO merchant_logos (merchant_id, png, sha256, width, height) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (merchant_id) DO UPDATE SET png = excluded.png, sha256 = excluded.sha256, width = excluded.width, height = excluded.height`,
 		merchantID, base64.StdEncoding.EncodeToString(png), l.SHA256, l.Width, l.Height)
-	return err
 }
 
 // deleteLogo deletes a merchant's logo, if it has one.
 func deleteLogo(ctx context.Context, tx *db.Tx, merchantID string) error {
-	_, err := tx.Exec(ctx, "DELETE FROM merchant_logos WHERE merchant_id = $1", merchantID)
-	return err
+	return tx.Do(ctx, "DELETE FROM merchant_logos WHERE merchant_id = $1", merchantID)
 }
 
 // LogoPNG returns a merchant's logo, or ErrNotFound.

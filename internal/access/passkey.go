@@ -105,10 +105,7 @@ func (h holder) WebAuthnDisplayName() string { return h.Name }
 
 // WebAuthnCredentials implements webauthn.User.
 func (h holder) WebAuthnCredentials() []webauthn.Credential {
-	all := make([]webauthn.Credential, len(h.passkeys))
-	for i, k := range h.passkeys {
-		all[i] = k.Credential
-	}
+	all := db.Each(h.passkeys, func(k Passkey) webauthn.Credential { return k.Credential })
 	return all
 }
 

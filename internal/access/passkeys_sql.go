@@ -70,8 +70,7 @@ func deletePasskey(ctx context.Context, tx *db.Tx, personID, id string) (Passkey
 
 // unconfirmOtherSessions makes the person of a session confirm dangerous changes in all other sessions anew.
 func unconfirmOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
-	_, err := tx.Exec(ctx, "UPDATE sessions SET confirmed_at = 0 WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID)
-	return err
+	return tx.Do(ctx, "UPDATE sessions SET confirmed_at = 0 WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID)
 }
 
 // endOtherSessions deletes the sessions and the links of the person of a session, except the session, as

@@ -19,8 +19,7 @@ var personTable = db.NewTable("people", func(p *Person) []db.Column {
 
 // setPersonLanguage stores the language in which a person reads the pages.
 func setPersonLanguage(ctx context.Context, tx *db.Tx, id, language string) error {
-	_, err := tx.Exec(ctx, "UPDATE people SET language = $2 WHERE id = $1 AND language <> $2", id, language)
-	return err
+	return tx.Do(ctx, "UPDATE people SET language = $2 WHERE id = $1 AND language <> $2", id, language)
 }
 
 // findPerson returns a person, or ErrNotFound.
@@ -43,8 +42,7 @@ var ofFormer = " WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE pe
 
 // RemoveFormerPasskeys deletes the passkeys of people without an active membership.
 func RemoveFormerPasskeys(ctx context.Context, tx *db.Tx, now time.Time) error {
-	_, err := tx.Exec(ctx, "DELETE FROM passkeys"+ofFormer, now.Unix())
-	return err
+	return tx.Do(ctx, "DELETE FROM passkeys"+ofFormer, now.Unix())
 }
 
 // endFormerAccounts deletes the accounts of people without an active membership, and writes that to the audit log of the
@@ -54,10 +52,9 @@ func endFormerAccounts(ctx context.Context, tx *db.Tx, merchantID string, now ti
 	if err != nil {
 		return err
 	}
-	entries := make([]Entry, len(ended))
-	for i, a := range ended {
-		entries[i] = NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionAccountRemove, Object: a.PersonID, Before: a})
-	}
+	entries := db.Each(ended, func(a Account) Entry {
+		return NewEntry(ctx, now, Change{MerchantID: merchantID, Action: ActionAccountRemove, Object: a.PersonID, Before: a})
+	})
 	return AppendAudit(ctx, tx, entries...)
 }
 

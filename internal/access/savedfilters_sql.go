@@ -24,6 +24,5 @@ func PutSavedFilter(ctx context.Context, tx *db.Tx, keyID string, f SavedFilter)
 
 // deleteSavedFilter deletes a filter, if there is one.
 func deleteSavedFilter(ctx context.Context, tx *db.Tx, keyID string, list string, name string) error {
-	_, err := tx.Exec(ctx, "DELETE FROM saved_filters WHERE key_id = $1 AND list = $2 AND name = $3", keyID, list, name)
-	return err
+	return tx.Do(ctx, "DELETE FROM saved_filters WHERE key_id = $1 AND list = $2 AND name = $3", keyID, list, name)
 }

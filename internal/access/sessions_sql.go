@@ -90,8 +90,7 @@ func endSessions(ctx context.Context, tx *db.Tx, now time.Time, condition string
 // recordSessionUse stores when a session was last used, unless a use within the last minute is stored.
 func recordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE sessions SET used_at = $2 WHERE id = $1 AND used_at <= $3", id, at.Unix(), at.Unix()-sessionUseInterval)
-		return err
+		return tx.Do(ctx, "UPDATE sessions SET used_at = $2 WHERE id = $1 AND used_at <= $3", id, at.Unix(), at.Unix()-sessionUseInterval)
 	})
 }
 
@@ -126,11 +125,7 @@ func takeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first b
 // updateSession executes a statement that changes one session, or returns ErrNotFound.
 func updateSession(ctx context.Context, s *db.DB, statement string, args ...any) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, statement, args...)
-		if err == nil && n == 0 {
-			err = db.ErrNotFound
-		}
-		return err
+		return tx.Change(ctx, statement, args...)
 	})
 }
 
@@ -180,8 +175,7 @@ func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) erro
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at <= $1 LIMIT $2)", now.Add(-ApprovalKept).Unix(), limit)
-		return err
+		return tx.Do(ctx, "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at <= $1 LIMIT $2)", now.Add(-ApprovalKept).Unix(), limit)
 	})
 }
 
@@ -191,24 +185,19 @@ type Visits struct{ Last, Before time.Time }
 
 // sessionVisits returns the visits of a session, and the last one of any session of its key.
 func sessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, last time.Time, err error) {
-	own, err = db.QueryRow(ctx, q, func(row db.Scanner) (v Visits, err error) {
-		err = row.Scan(db.Seconds(&v.Last), db.Seconds(&v.Before))
-		return v, err
-	}, "SELECT visited_at, visited_before FROM sessions WHERE id = $1", s.ID)
+	own, err = db.QueryRow(ctx, q, db.Fields(func(v *Visits) []any {
+		return []any{db.Seconds(&v.Last), db.Seconds(&v.Before)}
+	}), "SELECT visited_at, visited_before FROM sessions WHERE id = $1", s.ID)
 	if err != nil {
 		return Visits{}, time.Time{}, err
 	}
-	last, err = db.QueryRow(ctx, q, func(row db.Scanner) (at time.Time, err error) {
-		err = row.Scan(db.Seconds(&at))
-		return at, err
-	}, "SELECT max(visited_at) FROM sessions WHERE key_id = $1", s.KeyID)
+	last, err = db.QueryRow(ctx, q, db.ScanTime, "SELECT max(visited_at) FROM sessions WHERE key_id = $1", s.KeyID)
 	return own, last, err
 }
 
 // setSessionVisits stores the visits of a session.
 func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error {
-	_, err := tx.Exec(ctx, "UPDATE sessions SET visited_at = $2, visited_before = $3 WHERE id = $1", id, db.OrNull(v.Last), db.OrNull(v.Before))
-	return err
+	return tx.Do(ctx, "UPDATE sessions SET visited_at = $2, visited_before = $3 WHERE id = $1", id, db.OrNull(v.Last), db.OrNull(v.Before))
 }
 
 // EndSessions ends all sessions, sign-in links, invitations, uses of passkeys and requests for approval, which may have been

@@ -86,10 +86,9 @@ func (m *MerchantManager) grant(ctx context.Context, tx *db.Tx, all []Holding) (
 	if err != nil {
 		return false, err
 	}
-	entries := make([]Entry, len(lost))
-	for i, l := range lost {
-		entries[i] = NewAddressLost(ctx, m.now(), l.MerchantID, chain.Checksum(l.Address))
-	}
+	entries := db.Each(lost, func(l Holding) Entry {
+		return NewAddressLost(ctx, m.now(), l.MerchantID, chain.Checksum(l.Address))
+	})
 	return len(missing) > 0, AppendAudit(ctx, tx, entries...)
 }
 

@@ -144,8 +144,7 @@ func SetQuotas(ctx context.Context, tx *db.Tx, merchantID string, auditBytes, in
 
 // addStorage adds the row of a merchant, unless it exists.
 func addStorage(ctx context.Context, tx *db.Tx, merchantID string) error {
-	_, err := tx.Exec(ctx, "INSERT INTO merchant_storage (merchant_id) VALUES ($1) ON CONFLICT (merchant_id) DO NOTHING", merchantID)
-	return err
+	return tx.Do(ctx, "INSERT INTO merchant_storage (merchant_id) VALUES ($1) ON CONFLICT (merchant_id) DO NOTHING", merchantID)
 }
 
 // countBatch is the largest number of invoices that one call of CountInvoices counts.
@@ -163,10 +162,7 @@ func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Sto
 		n    int64
 		last string
 	}
-	found, err := db.QueryRow(ctx, s, func(row db.Scanner) (c count, err error) {
-		err = row.Scan(&c.n, db.Text(&c.last))
-		return c, err
-	}, `SELECT count(*), max(id) FROM (SELECT id FROM invoices WHERE merchant_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS newer`,
+	found, err := db.QueryRow(ctx, s, db.Fields(func(c *count) []any { return []any{&c.n, db.Text(&c.last)} }), `SELECT count(*), max(id) FROM (SELECT id FROM invoices WHERE merchant_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS newer`,
 		merchantID, known.countedTo, countBatch)
 	if err != nil || found.n == 0 {
 		return known, false, err
@@ -175,9 +171,8 @@ func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Sto
 		if err := addStorage(ctx, tx, merchantID); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "UPDATE merchant_storage SET invoices = invoices + $2, counted_to = $3 WHERE merchant_id = $1 AND counted_to = $4",
+		return tx.Do(ctx, "UPDATE merchant_storage SET invoices = invoices + $2, counted_to = $3 WHERE merchant_id = $1 AND counted_to = $4",
 			merchantID, found.n, found.last, known.countedTo)
-		return err
 	})
 	known.Invoices += found.n
 	return known, found.n == countBatch, err
@@ -189,11 +184,10 @@ func RecountAudit(ctx context.Context, s *db.DB) error {
 		if _, err := readAuditHead(ctx, tx, tx.ForUpdate()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE merchant_storage SET audit_bytes = (SELECT coalesce(sum($1 + length(e.actor) + length(e.client) + length(e.request_id) + length(e.object)
+		return tx.Do(ctx, `UPDATE merchant_storage SET audit_bytes = (SELECT coalesce(sum($1 + length(e.actor) + length(e.client) + length(e.request_id) + length(e.object)
 				+ length(e.before) + length(e.after)), 0)
 			FROM audit_entries AS e JOIN api_keys AS k ON k.id = e.actor AND k.merchant_id = e.merchant_id
 			WHERE e.merchant_id = merchant_storage.merchant_id) WHERE audit_bytes > 0`, auditOverhead)
-		return err
 	})
 }
 

@@ -51,6 +51,14 @@ func QueryIn[V, T any](values []V, query func(chunk []any) ([]T, error)) ([]T, e
 	return all, err
 }
 
+// AllIn reads all rows of a query that ends with IN, for batches of the values. first are its parameters before them. The
+// zero value pads batches, so it must match no row.
+func AllIn[V, T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), query string, values []V, first ...any) ([]T, error) {
+	return QueryIn(values, func(chunk []any) ([]T, error) {
+		return QueryAll(ctx, q, scan, query+ParameterList(len(first), len(chunk)), slices.Concat(first, chunk)...)
+	})
+}
+
 // SendIn runs a statement that ends with IN for batches of the values, as send does. The
 // zero value pads batches, so it must match no row.
 func SendIn[V any](ctx context.Context, q Querier, text string, values []V) error {
@@ -227,7 +235,7 @@ func (q *Queries) Wanted(columns []string, rows [][]any, do func(with string, ar
 	})
 }
 
-// Each returns column(row) of every row, as an argument for unnest.
+// Each returns column(row) of every row.
 func Each[R, V any](rows []R, column func(R) V) []V {
 	values := make([]V, len(rows))
 	for i, r := range rows {

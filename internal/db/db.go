@@ -276,6 +276,21 @@ func (q *Queries) Exec(ctx context.Context, query string, args ...any) (int64, e
 	return n, q.wrapError(ctx, err)
 }
 
+// Do runs a statement, whatever number of rows it changes.
+func (q *Queries) Do(ctx context.Context, query string, args ...any) error {
+	_, err := q.Exec(ctx, query, args...)
+	return err
+}
+
+// Change runs a statement, and returns ErrNotFound if it changed no row.
+func (q *Queries) Change(ctx context.Context, query string, args ...any) error {
+	n, err := q.Exec(ctx, query, args...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
 // Send runs a statement without a result that is needed before the transaction ends. In a transaction
 // of PostgreSQL it is sent with the next statement that is not deferred, or with the commit, which
 // then returns its error. each, which may be nil, is called with its rows.
@@ -336,6 +351,12 @@ func QueryAll[T any](ctx context.Context, q Querier, scan func(Scanner) (T, erro
 		return nil, on.wrapError(ctx, err)
 	}
 	return all, nil
+}
+
+// ForEach reads all rows of a query with read, which keeps what it reads.
+func ForEach(ctx context.Context, q Querier, read func(Scanner) error, query string, args ...any) error {
+	_, err := QueryAll(ctx, q, func(row Scanner) (struct{}, error) { return struct{}{}, read(row) }, query, args...)
+	return err
 }
 
 // QueryRow reads the single row of a query, or returns ErrNotFound.

@@ -25,3 +25,16 @@ func ScanTime(row Scanner) (at time.Time, err error) {
 	err = row.Scan(Seconds(&at))
 	return at, err
 }
+
+// Fields returns a function that scans a row into the fields of a value.
+func Fields[T any](fields func(*T) []any) func(Scanner) (T, error) {
+	return func(row Scanner) (v T, err error) {
+		err = row.Scan(fields(&v)...)
+		return v, err
+	}
+}
+
+// One returns a function that scans a row of one column.
+func One[T any](field func(*T) Field) func(Scanner) (T, error) {
+	return Fields(func(v *T) []any { return []any{field(v)} })
+}

@@ -23,9 +23,7 @@ type Progress struct {
 }
 
 // Percent returns how much of the blocks has been read, from 0 to 100.
-func (p Progress) Percent() float64 {
-	return 100 * float64(p.At-p.From) / float64(p.To+1-p.From)
-}
+func (p Progress) Percent() float64 { return 100 * float64(p.At-p.From) / float64(p.To+1-p.From) }
 
 // meter measures progress, and logs it now and then. It is safe for concurrent use.
 type meter struct {

@@ -252,9 +252,7 @@ func merged(logs, more []types.Log) []types.Log {
 }
 
 // lacksOf reports whether one of the logs is missing in another list of them.
-func lacksOf(told, logs []types.Log) bool {
-	return len(merged(told, logs)) > len(merged(told, nil))
-}
+func lacksOf(told, logs []types.Log) bool { return len(merged(told, logs)) > len(merged(told, nil)) }
 
 // quarantineOmitters asks all nodes for the logs of a block, and quarantines those that leave one out.
 func (ix *Indexer) quarantineOmitters(ctx context.Context, b *rereadBlock) {

@@ -80,7 +80,7 @@ const maxRecentInvoices = 8
 // lookUpAmountUses looks up each wanted amount by index, and stops at the first row. A join could read
 // all open invoices.
 func lookUpAmountUses(ctx context.Context, q db.Querier, with string, args []any, report func(n int64, taken bool, until time.Time)) error {
-	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+	return db.ForEach(ctx, q, func(row db.Scanner) error {
 		var n, bare int64
 		var until sql.NullInt64
 		err := row.Scan(&n, &bare, &until)
@@ -92,11 +92,10 @@ func lookUpAmountUses(ctx context.Context, q db.Querier, with string, args []any
 		default:
 			report(n, bare == 1, time.Time{})
 		}
-		return struct{}{}, err
+		return err
 	}, with+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM transfer_amounts AS owed WHERE owed.base = moved AND owed.merchant_address = receiver
 			AND owed.chain_key = chain AND owed.token = coin AND owed.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (`+
 		newestTransferAmounts(q, "CASE assigned.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE assigned.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)
 		FROM wanted`, args...)
-	return err
 }

@@ -51,9 +51,7 @@ type AuthorizedPayment struct {
 }
 
 // Paid reports whether a payment of the authorization was observed that no reorg has orphaned.
-func (a Authorization) Paid() bool {
-	return a.Payment != nil && a.Payment.Status != invoice.Orphaned
-}
+func (a Authorization) Paid() bool { return a.Payment != nil && a.Payment.Status != invoice.Orphaned }
 
 var authorizationTable = db.NewTable("authorizations", func(a *Authorization) []db.Column {
 	p := cmp.Or(a.Payment, new(AuthorizedPayment))
@@ -166,15 +164,14 @@ func BoundAuthorizations(ctx context.Context, q db.Querier, transfers []invoice.
 		}
 	}
 	err := q.LookUpWanted([]string{"n BIGINT", "chain", "contract", "payer", "wanted_nonce"}, rows, func(with string, args []any) error {
-		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, q, func(row db.Scanner) error {
 			var n int
 			var a BoundAuthorization
 			err := row.Scan(&n, &a.ID, &a.InvoiceID, db.Address(&a.To), db.Amount(&a.Value), db.Text(&a.PaymentID))
 			bound[n] = a
-			return struct{}{}, err
+			return err
 		}, with+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
 			WHERE chain_key = chain AND token = contract AND authorizer = payer AND nonce = wanted_nonce`, args...)
-		return err
 	})
 	return bound, err
 }
@@ -201,11 +198,10 @@ func EndAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, final ti
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $3, ended_ms = $4
+	return tx.Do(ctx, `UPDATE authorizations SET status = 'refused', reason = $3, ended_ms = $4
 		WHERE chain_key = $1 AND status IN ('accepted', 'sent') AND valid_before <= $2
 		AND (payment_id IS NULL OR EXISTS (SELECT 1 FROM payments WHERE payments.id = authorizations.payment_id AND payments.status = 'orphaned'))`,
 		chainKey, final.Unix(), string(reason), now.UnixMilli())
-	return err
 }
 
 // CountAuthorizations returns how many authorizations of a chain were accepted in a window: in all, for
@@ -242,9 +238,8 @@ func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, block
 // payment. On other authorizations it has no effect. It returns ErrConflict if the lease was lost.
 func RefuseAuthorization(ctx context.Context, s *db.DB, l db.WorkLease, id string, reason invoice.Refusal, at time.Time) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
+		return tx.Do(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
 			WHERE id = $1 AND status = 'accepted' AND tx_id IS NULL AND payment_id IS NULL`, id, string(reason), at.UnixMilli())
-		return err
 	})
 }
 
@@ -274,6 +269,5 @@ func AssignAuthorizations(ctx context.Context, tx *db.Tx, txID string, ids []str
 
 // ReleaseTxAuthorizations makes the authorizations of a transaction due again.
 func ReleaseTxAuthorizations(ctx context.Context, tx *db.Tx, txID string) error {
-	_, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'accepted' WHERE tx_id = $1 AND status = 'sent'", txID)
-	return err
+	return tx.Do(ctx, "UPDATE authorizations SET status = 'accepted' WHERE tx_id = $1 AND status = 'sent'", txID)
 }

@@ -134,16 +134,15 @@ func listInvoices(ctx context.Context, q db.Querier, columns []string, rows [][]
 func lookUp(ctx context.Context, q db.Querier, columns []string, rows [][]any, subquery string) ([]string, error) {
 	found := make([]string, len(rows))
 	err := q.LookUpWanted(columns, rows, func(with string, args []any) error {
-		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, q, func(row db.Scanner) error {
 			var n int64
 			var text string
 			err := row.Scan(&n, db.Text(&text))
 			if n >= 0 {
 				found[n] = text
 			}
-			return struct{}{}, err
+			return err
 		}, with+"SELECT n, ("+subquery+") FROM wanted", args...)
-		return err
 	})
 	return found, err
 }

@@ -29,10 +29,9 @@ type AuditCounts struct{ Header, Receipts, Node, Unverified uint64 }
 
 // chainAudits returns the audits of a chain.
 func chainAudits(ctx context.Context, q db.Querier, chainKey string) ([]ChainAudit, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (a ChainAudit, err error) {
-		err = row.Scan(&a.Part, &a.Next, &a.Last, &a.Counted.Header, &a.Counted.Receipts, &a.Counted.Node, &a.Counted.Unverified)
-		return a, err
-	}, "SELECT part, next_block, last_block, by_header, by_receipts, by_node, unverified FROM chain_audits WHERE chain_key = $1 ORDER BY part", chainKey)
+	return db.QueryAll(ctx, q, db.Fields(func(a *ChainAudit) []any {
+		return []any{&a.Part, &a.Next, &a.Last, &a.Counted.Header, &a.Counted.Receipts, &a.Counted.Node, &a.Counted.Unverified}
+	}), "SELECT part, next_block, last_block, by_header, by_receipts, by_node, unverified FROM chain_audits WHERE chain_key = $1 ORDER BY part", chainKey)
 }
 
 // beginAudit starts the audit of a chain's blocks at a number, unless it has started already.

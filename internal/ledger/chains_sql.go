@@ -138,20 +138,18 @@ func SaveCursor(ctx context.Context, tx *db.Tx, chainKey string, c Cursor) error
 // Headers returns the stored headers from one number to another, inclusive, in ascending order. Headers above the
 // newest block that was read belong to rolled-back blocks that were not replaced yet.
 func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Header, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
-		err = row.Scan(&h.Number, db.Hash(&h.Hash), db.Hash(&h.Parent), db.Seconds(&h.Time))
-		return h, err
-	}, `SELECT number, hash, parent_hash, block_time FROM blocks
+	return db.QueryAll(ctx, q, db.Fields(func(h *invoice.Header) []any {
+		return []any{&h.Number, db.Hash(&h.Hash), db.Hash(&h.Parent), db.Seconds(&h.Time)}
+	}), `SELECT number, hash, parent_hash, block_time FROM blocks
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
 }
 
 // insertHeaders stores headers of blocks that were read. A header of a block that was rolled back and is read again gets
 // the time that was read now.
 func insertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []invoice.Header) error {
-	rows := make([][]any, len(headers))
-	for i, h := range headers {
-		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
-	}
+	rows := db.Each(headers, func(h invoice.Header) []any {
+		return []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
+	})
 	return tx.Insert(ctx, db.Insertion{Table: "blocks", Columns: []string{"chain_key", "number BIGINT", "hash", "parent_hash", "block_time BIGINT"},
 		Conflict: "ON CONFLICT (chain_key, number) DO UPDATE SET block_time = excluded.block_time WHERE blocks.hash = excluded.hash"}, rows)
 }

@@ -72,15 +72,9 @@ func (q Reader) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merch
 
 // whichClaimed returns the ids of the payments that have claims.
 func whichClaimed(ctx context.Context, q db.Querier, paymentIDs []string) ([]string, error) {
-	rows := make([][]any, len(paymentIDs))
-	for i, id := range paymentIDs {
-		rows[i] = []any{id}
-	}
+	rows := db.Each(paymentIDs, func(id string) []any { return []any{id} })
 	found, err := q.WhichExist(ctx, []string{"payment"}, rows, "claims WHERE payment_id = payment")
-	claimed := make([]string, len(found))
-	for i, n := range found {
-		claimed[i] = paymentIDs[n]
-	}
+	claimed := db.Each(found, func(n int) string { return paymentIDs[n] })
 	return claimed, err
 }
 

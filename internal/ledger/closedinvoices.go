@@ -50,10 +50,7 @@ func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainK
 	if err != nil {
 		return false, err
 	}
-	ids := make([]string, len(closed))
-	for i, l := range closed {
-		ids[i] = l.InvoiceID
-	}
+	ids := db.Each(closed, func(l LostInvoice) string { return l.InvoiceID })
 	ch, err := s.load(ctx, tx, chainKey, ids...)
 	if err != nil {
 		return false, err

@@ -83,10 +83,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	if err := ConfirmThrough(ctx, tx, chainKey, through, scope.now, scope.recovery); err != nil {
 		return err
 	}
-	final := make([]invoice.Payment, len(payments))
-	for i, p := range payments {
-		final[i] = p.Payment
-	}
+	final := db.Each(payments, func(p PaymentRow) invoice.Payment { return p.Payment })
 	if err := recordConfirmations(ctx, tx, chainKey, final, indexed); err != nil {
 		return err
 	}

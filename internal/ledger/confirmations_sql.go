@@ -51,12 +51,9 @@ func confirmationsIn(ctx context.Context, q db.Querier, chainKey string, payment
 	for n := range wanted {
 		numbers = append(numbers, int64(n))
 	}
-	headers, err := db.QueryIn(numbers, func(chunk []any) ([]invoice.Header, error) {
-		return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
-			err = row.Scan(&h.Number, db.Hash(&h.Hash), db.Seconds(&h.Time))
-			return h, err
-		}, "SELECT number, hash, block_time FROM blocks WHERE chain_key = $1 AND number > 0 AND number IN "+db.ParameterList(1, len(chunk)), append([]any{chainKey}, chunk...)...)
-	})
+	headers, err := db.AllIn(ctx, q, db.Fields(func(h *invoice.Header) []any {
+		return []any{&h.Number, db.Hash(&h.Hash), db.Seconds(&h.Time)}
+	}), "SELECT number, hash, block_time FROM blocks WHERE chain_key = $1 AND number > 0 AND number IN ", numbers, chainKey)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +94,9 @@ func recordConfirmations(ctx context.Context, tx *db.Tx, chainKey string, paymen
 
 // formatConfirmations writes confirmations as parseConfirmations reads them.
 func formatConfirmations(list []Confirmation) string {
-	parts := make([]string, len(list))
-	for i, c := range list {
-		parts[i] = fmt.Sprintf("%d:%d", c.Number, invoice.UnixSeconds(c.Time))
-	}
+	parts := db.Each(list, func(c Confirmation) string {
+		return fmt.Sprintf("%d:%d", c.Number, invoice.UnixSeconds(c.Time))
+	})
 	return strings.Join(parts, " ")
 }
 
@@ -158,12 +154,7 @@ func addConfirmations(ctx context.Context, q db.Querier, chainKey string, paymen
 // keptConfirmationsOf returns what recordConfirmations kept of the payments.
 func keptConfirmationsOf(ctx context.Context, q db.Querier, paymentIDs []string) (map[string][]Confirmation, error) {
 	type kept struct{ id, times string }
-	rows, err := db.QueryIn(paymentIDs, func(chunk []any) ([]kept, error) {
-		return db.QueryAll(ctx, q, func(row db.Scanner) (k kept, err error) {
-			err = row.Scan(&k.id, &k.times)
-			return k, err
-		}, "SELECT payment_id, times FROM payment_confirmations WHERE payment_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	rows, err := db.AllIn(ctx, q, db.Fields(func(k *kept) []any { return []any{&k.id, &k.times} }), "SELECT payment_id, times FROM payment_confirmations WHERE payment_id IN ", paymentIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -170,10 +170,7 @@ func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []
 	if err != nil {
 		return nil, err
 	}
-	invoices := make([]*invoice.Invoice, len(firsts))
-	for i, c := range firsts {
-		invoices[i] = &c.Value.inv
-	}
+	invoices := db.Each(firsts, func(c *createCall) *invoice.Invoice { return &c.Value.inv })
 	if err := s.bind(ctx, tx, invoices, try); err != nil {
 		return nil, err
 	}

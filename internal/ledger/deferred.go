@@ -93,10 +93,7 @@ func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []
 func applyUndecided(before *Snapshot, transfers []invoice.Transfer, unfinal uint64) *Changes {
 	ch := newChanges(before)
 	ch.each(transfers, ch.applyDeferred)
-	ids := make([]string, len(ch.confirmed))
-	for i, p := range ch.confirmed {
-		ids[i] = p.InvoiceID
-	}
+	ids := db.Each(ch.confirmed, func(p invoice.Payment) string { return p.InvoiceID })
 	ch.settleInOrder(ids, unfinal)
 	ch.finish()
 	return ch

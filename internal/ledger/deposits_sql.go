@@ -166,13 +166,10 @@ const lastSweep = ` FROM sweeps WHERE sweeps.token = coin AND sweeps.status = 'c
 
 // depositBalances returns the stored balances of the addresses.
 func depositBalances(ctx context.Context, q db.Querier, keys []depositKey) (map[depositKey]depositBalance, error) {
-	rows := make([][]any, len(keys))
-	for i, k := range keys {
-		rows[i] = []any{k.chainKey, k.address.String(), k.token.String()}
-	}
+	rows := db.Each(keys, func(k depositKey) []any { return []any{k.chainKey, k.address.String(), k.token.String()} })
 	found := make(map[depositKey]depositBalance)
 	err := q.LookUpWanted([]string{"chain", "account", "coin"}, rows, func(with string, args []any) error {
-		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, q, func(row db.Scanner) error {
 			var k depositKey
 			var b depositBalance
 			var block, index int64
@@ -180,11 +177,10 @@ func depositBalances(ctx context.Context, q db.Querier, keys []depositKey) (map[
 				db.Seconds(&b.since), db.Int(&block), db.Int(&index))
 			b.lastSweep = invoice.Position{BlockNumber: uint64(block), LogIndex: int(index)}
 			found[k] = b
-			return struct{}{}, err
+			return err
 		}, with+`SELECT chain_key, deposit_balances.address, deposit_balances.token, received, swept, unswept, since,
 				(SELECT sweeps.block_number`+lastSweep+`), (SELECT sweeps.log_index`+lastSweep+`)
 			FROM wanted CROSS JOIN deposit_balances WHERE chain_key = chain AND address = account AND token = coin`, args...)
-		return err
 	})
 	return found, err
 }
@@ -196,7 +192,7 @@ func addAfterSweeps(ctx context.Context, tx *db.Tx, emptied map[depositKey]depos
 		rows = append(rows, []any{k.chainKey, k.address.String(), k.token.String(), int64(b.lastSweep.BlockNumber), int64(b.lastSweep.LogIndex)})
 	}
 	return tx.LookUpWanted([]string{"chain", "account", "coin", "block BIGINT", "log BIGINT"}, rows, func(with string, args []any) error {
-		_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, tx, func(row db.Scanner) error {
 			var t invoice.Transfer
 			var block, index int64
 			err := row.Scan(&t.ChainKey, db.Address(&t.To), db.Address(&t.Token), db.Amount(&t.Amount), &block, &index, db.Seconds(&t.BlockTime))
@@ -205,10 +201,9 @@ func addAfterSweeps(ctx context.Context, tx *db.Tx, emptied map[depositKey]depos
 			b := emptied[k]
 			b.add(t)
 			emptied[k] = b
-			return struct{}{}, err
+			return err
 		}, with+`SELECT chain_key, to_address, token, amount, block_number, log_index, block_time FROM wanted CROSS JOIN payments
 			WHERE to_address = account AND chain_key = chain AND token = coin AND status = 'confirmed' AND deposit_of IS NOT NULL
 				AND (block_number > block OR block_number = block AND log_index > log)`, args...)
-		return err
 	})
 }

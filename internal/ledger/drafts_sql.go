@@ -59,9 +59,5 @@ func deleteDraft(ctx context.Context, tx *db.Tx, id string) error {
 	if err := deleteDetails(ctx, tx, id); err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, "DELETE FROM invoices WHERE id = $1 AND status = 'draft'", id)
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
-	}
-	return err
+	return tx.Change(ctx, "DELETE FROM invoices WHERE id = $1 AND status = 'draft'", id)
 }

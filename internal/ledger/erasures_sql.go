@@ -172,10 +172,9 @@ func rewriteEvents(ctx context.Context, tx *db.Tx, invoiceIDs []string, change f
 		seq             int64
 		invoiceID, body string
 	}
-	events, err := db.QueryAll(ctx, tx, func(row db.Scanner) (e stored, err error) {
-		err = row.Scan(&e.seq, &e.invoiceID, &e.body)
-		return e, err
-	}, "SELECT seq, invoice_id, body FROM events WHERE type IN ('invoice.created', 'invoice.expired') AND invoice_id IN "+db.ParameterList(0, len(invoiceIDs)), db.ToAny(invoiceIDs)...)
+	events, err := db.QueryAll(ctx, tx, db.Fields(func(e *stored) []any {
+		return []any{&e.seq, &e.invoiceID, &e.body}
+	}), "SELECT seq, invoice_id, body FROM events WHERE type IN ('invoice.created', 'invoice.expired') AND invoice_id IN "+db.ParameterList(0, len(invoiceIDs)), db.ToAny(invoiceIDs)...)
 	if err != nil {
 		return err
 	}

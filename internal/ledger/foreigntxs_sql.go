@@ -11,10 +11,7 @@ import (
 
 // foreignTxs returns the transactions that are not stored as sent by the service.
 func foreignTxs(ctx context.Context, q db.Querier, txs []invoice.Hash) ([]invoice.Hash, error) {
-	rows := make([][]any, len(txs))
-	for i, t := range txs {
-		rows[i] = []any{t.String()}
-	}
+	rows := db.Each(txs, func(t invoice.Hash) []any { return []any{t.String()} })
 	stored, err := q.WhichExist(ctx, []string{"hash"}, rows, "chain_tx_attempts WHERE tx_hash = hash")
 	if err != nil {
 		return nil, fmt.Errorf("look up transactions: %w", err)

@@ -138,16 +138,14 @@ func truncate[T any](h *InvoiceHistory, rows []T, limit int) []T {
 
 // InsertInvoiceTransition records a transition that a request caused.
 func InsertInvoiceTransition(ctx context.Context, tx *db.Tx, invoiceID string, t InvoiceTransition) error {
-	_, err := tx.Exec(ctx, "INSERT INTO invoice_transitions (invoice_id, status, at, changed_by) VALUES ($1, $2, $3, NULLIF(CAST($4 AS TEXT), ''))",
+	return tx.Do(ctx, "INSERT INTO invoice_transitions (invoice_id, status, at, changed_by) VALUES ($1, $2, $3, NULLIF(CAST($4 AS TEXT), ''))",
 		invoiceID, string(t.Status), invoice.UnixSeconds(t.At), t.By)
-	return err
 }
 
 func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]InvoiceTransition, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (t InvoiceTransition, err error) {
-		err = row.Scan(&t.Status, db.Seconds(&t.At), db.Null(db.Text(&t.By)))
-		return t, err
-	}, "SELECT status, at, changed_by FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
+	return db.QueryAll(ctx, q, db.Fields(func(t *InvoiceTransition) []any {
+		return []any{&t.Status, db.Seconds(&t.At), db.Null(db.Text(&t.By))}
+	}), "SELECT status, at, changed_by FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
 }
 
 func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
@@ -165,10 +163,9 @@ func seenSweeps(ctx context.Context, q db.Querier, invoiceID string) ([]SeenSwee
 }
 
 func eventsOfInvoice(ctx context.Context, q db.Querier, invoiceID string) ([]webhooks.Event, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (e webhooks.Event, err error) {
-		err = row.Scan(&e.ID, &e.Seq, &e.Type, db.Seconds(&e.CreatedAt))
-		return e, err
-	}, "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, MaxHistoryEvents+1)
+	return db.QueryAll(ctx, q, db.Fields(func(e *webhooks.Event) []any {
+		return []any{&e.ID, &e.Seq, &e.Type, db.Seconds(&e.CreatedAt)}
+	}), "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, MaxHistoryEvents+1)
 }
 
 // attemptsOf returns the attempts to deliver the events, ordered by event.

@@ -35,10 +35,7 @@ func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, no
 // used has the invoices that the requests with these keys created.
 func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (used map[string]bool, err error) {
 	used = make(map[string]bool)
-	rows := make([][]any, len(keys))
-	for n, k := range keys {
-		rows[n] = []any{k.InvoiceID, k.Scope, k.Key}
-	}
+	rows := db.Each(keys, func(k IdempotencyKey) []any { return []any{k.InvoiceID, k.Scope, k.Key} })
 	err = tx.LookUpWanted([]string{"requested", "wanted_scope", "wanted_key"}, rows, func(with string, args []any) error {
 		match := "idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > " + db.Parameter(len(args)+1)
 		return tx.Send(ctx, func(row db.Scanner) error {
@@ -79,10 +76,9 @@ func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey
 	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 	})
-	rows := make([][]any, len(keys))
-	for i, k := range keys {
-		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
-	}
+	rows := db.Each(keys, func(k IdempotencyKey) []any {
+		return []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
+	})
 	return tx.Insert(ctx, keyInsertion, rows)
 }
 

@@ -29,10 +29,7 @@ func unattributedOf(ctx context.Context, q db.Querier, inv invoice.Invoice, limi
 	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" "+q.IndexedBy("payments_unattributed_to")+`
 		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND status <> 'orphaned' AND `+unattributed+isDecided+" LIMIT $6",
 		inv.Merchant.String(), deposit.String(), inv.ChainKey, int64(inv.ClosedBlock), inv.Token.String(), limit)
-	all := make([]invoice.Payment, len(rows))
-	for i, row := range rows {
-		all[i] = row.Payment
-	}
+	all := db.Each(rows, func(row PaymentRow) invoice.Payment { return row.Payment })
 	return all, err
 }
 

@@ -156,10 +156,7 @@ func (i InboxItem) decidedBy(d invoice.Decision) bool {
 
 // paymentItems returns the items of payments in the inbox of a merchant, or of the operator if merchantID is empty.
 func paymentItems(ctx context.Context, r db.Querier, rows []PaymentRow, merchantID string) ([]InboxItem, error) {
-	judged := make([]PaymentItem, len(rows))
-	for i, p := range rows {
-		judged[i] = PaymentItem{Payment: p, MerchantID: merchantID}
-	}
+	judged := db.Each(rows, func(p PaymentRow) PaymentItem { return PaymentItem{Payment: p, MerchantID: merchantID} })
 	err := judgePayments(ctx, r, judged)
 	items := make([]InboxItem, len(rows))
 	for i, j := range judged {

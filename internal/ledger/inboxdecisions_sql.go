@@ -54,10 +54,7 @@ func decision(ctx context.Context, q db.Querier, id string) (invoice.Decision, e
 // DecisionsInForce returns the decisions about payments, invoices and refunds that were not
 // taken back, except attributions that have taken effect.
 func DecisionsInForce(ctx context.Context, q db.Querier, objectIDs []string) ([]invoice.Decision, error) {
-	return db.QueryIn(objectIDs, func(chunk []any) ([]invoice.Decision, error) {
-		return db.QueryAll(ctx, q, decisionTable.Scan, decisionTable.Select()+" WHERE undone_at IS NULL AND applied_at IS NULL AND object_id IN "+
-			db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, decisionTable.Scan, decisionTable.Select()+" WHERE undone_at IS NULL AND applied_at IS NULL AND object_id IN ", objectIDs)
 }
 
 // attributionsToApply returns up to limit decisions to attribute payments that are to have taken effect at a time, the

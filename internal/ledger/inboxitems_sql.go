@@ -128,16 +128,12 @@ func CountInbox(ctx context.Context, q db.Querier, merchantID string, now time.T
 
 // InvoicesByID returns the invoices with the ids and their details, in no order. It skips unknown ids.
 func InvoicesByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Invoice, error) {
-	return db.QueryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return db.QueryAll(ctx, q, detailedTable.Scan, selectDetailed+" WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, detailedTable.Scan, selectDetailed+" WHERE id IN ", ids)
 }
 
 // PaymentsSeen returns the payments with the SeenIDs, in no order. It skips unknown ones.
 func PaymentsSeen(ctx context.Context, q db.Querier, seen []string) ([]PaymentRow, error) {
-	return db.QueryIn(seen, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE seen_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE seen_id IN ", seen)
 }
 
 // RefundRecordsByID returns the records with the ids, in no order. It skips unknown ids.

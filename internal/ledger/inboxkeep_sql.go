@@ -23,10 +23,7 @@ type PaymentItem struct {
 
 // judgePayments sets the kinds and versions of items, regardless of decisions about them.
 func judgePayments(ctx context.Context, q db.Querier, items []PaymentItem) error {
-	ids := make([]string, len(items))
-	for i, item := range items {
-		ids[i] = item.Payment.ID
-	}
+	ids := db.Each(items, func(item PaymentItem) string { return item.Payment.ID })
 	distinct := slices.Compact(slices.Sorted(slices.Values(ids)))
 	refunded, err := RefundedSums(ctx, q, distinct)
 	if err != nil {
@@ -152,17 +149,12 @@ func refreshInvoices(ctx context.Context, tx *db.Tx, ids []string) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(invoices))
-	for i, inv := range invoices {
-		rows[i] = append([]any{inv.ID}, itemValues(inv)...)
-	}
+	rows := db.Each(invoices, func(inv invoice.Invoice) []any { return append([]any{inv.ID}, itemValues(inv)...) })
 	return setItems(ctx, tx, "invoices", undecidedInvoice, rows)
 }
 
 func refreshRefunds(ctx context.Context, tx *db.Tx, ids []string) error {
-	refunds, err := db.QueryIn(ids, func(chunk []any) ([]invoice.RefundRecord, error) {
-		return db.QueryAll(ctx, tx, scanRecord, selectRecords+"WHERE refund_records.id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	refunds, err := db.AllIn(ctx, tx, scanRecord, selectRecords+"WHERE refund_records.id IN ", ids)
 	if err != nil {
 		return err
 	}
@@ -190,7 +182,5 @@ func refreshRefundsOf(ctx context.Context, tx *db.Tx, paymentIDs []string) error
 
 // RecordsOfPayments returns the ids of the records of refunds of payments, in no order.
 func RecordsOfPayments(ctx context.Context, q db.Querier, paymentIDs []string) ([]string, error) {
-	return db.QueryIn(paymentIDs, func(chunk []any) ([]string, error) {
-		return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM refund_records WHERE payment_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, db.ScanID, "SELECT id FROM refund_records WHERE payment_id IN ", paymentIDs)
 }

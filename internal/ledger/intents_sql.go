@@ -23,10 +23,9 @@ type Intent struct {
 
 // InsertIntents inserts due intents. It skips intents that the invoice has already.
 func InsertIntents(ctx context.Context, tx *db.Tx, intents []Intent) error {
-	rows := make([][]any, len(intents))
-	for i, in := range intents {
-		rows[i] = []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", invoice.UnixSeconds(in.CreatedAt), db.OrNull(in.Registry)}
-	}
+	rows := db.Each(intents, func(in Intent) []any {
+		return []any{in.ID, in.ChainKey, in.InvoiceID, in.CommitmentID.String(), string(in.Kind), "due", invoice.UnixSeconds(in.CreatedAt), db.OrNull(in.Registry)}
+	})
 	return tx.Insert(ctx, db.Insertion{Table: "intents",
 		Columns:  []string{"id", "chain_key", "invoice_id", "commitment_id", "kind", "status", "created_at BIGINT", "registry"},
 		Conflict: "ON CONFLICT (invoice_id, kind) DO NOTHING"}, rows)
@@ -68,9 +67,8 @@ func MarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, observ
 
 // UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a number, after a reorg replaced them.
 func UnmarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
-	_, err := tx.Exec(ctx, `UPDATE intents SET seen_block = NULL
+	return tx.Do(ctx, `UPDATE intents SET seen_block = NULL
 		WHERE chain_key = $1 AND seen_block > $2 AND status <> 'done'`, chainKey, int64(above))
-	return err
 }
 
 // FinishIntents marks intents with an event in a final block as done.
@@ -82,10 +80,9 @@ func FinishIntents(ctx context.Context, tx *db.Tx, chainKey string, final uint64
 // DueIntents returns intents for a registry of the chain that are due and have no event in the chain,
 // oldest first, starting after the given id.
 func DueIntents(ctx context.Context, q db.Querier, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (in Intent, err error) {
-		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, db.Hash(&in.CommitmentID), db.Address(&in.Registry), &in.Kind, db.Seconds(&in.CreatedAt), db.Seconds(&in.ExpiresAt))
-		return in, err
-	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at, (SELECT expires_at FROM invoices WHERE id = intents.invoice_id) FROM intents
+	return db.QueryAll(ctx, q, db.Fields(func(in *Intent) []any {
+		return []any{&in.ID, &in.ChainKey, &in.InvoiceID, db.Hash(&in.CommitmentID), db.Address(&in.Registry), &in.Kind, db.Seconds(&in.CreatedAt), db.Seconds(&in.ExpiresAt)}
+	}), `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at, (SELECT expires_at FROM invoices WHERE id = intents.invoice_id) FROM intents
 		WHERE chain_key = $1 AND registry = $2 AND status = 'due' AND seen_block IS NULL AND id > $3 ORDER BY id LIMIT $4`,
 		chainKey, registry.String(), after, limit)
 }
@@ -94,10 +91,7 @@ func DueIntents(ctx context.Context, q db.Querier, chainKey string, registry inv
 // unknown registries: these wait until their registry is configured.
 func DueCount(ctx context.Context, q db.Querier, chainKey string, registry invoice.Address) (due, elsewhere int64, err error) {
 	type counts struct{ due, all int64 }
-	n, err := db.QueryRow(ctx, q, func(row db.Scanner) (n counts, err error) {
-		err = row.Scan(&n.due, &n.all)
-		return n, err
-	}, `SELECT (SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due' AND registry = $2),
+	n, err := db.QueryRow(ctx, q, db.Fields(func(n *counts) []any { return []any{&n.due, &n.all} }), `SELECT (SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due' AND registry = $2),
 		(SELECT count(*) FROM intents WHERE chain_key = $1 AND status = 'due')`, chainKey, registry.String())
 	return n.due, n.all - n.due, err
 }
@@ -110,15 +104,13 @@ func ReleaseIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) 
 
 // ReleaseTxIntents makes the intents of a transaction due again.
 func ReleaseTxIntents(ctx context.Context, tx *db.Tx, txID string) error {
-	_, err := tx.Exec(ctx, "UPDATE intents SET status = 'due', tx_id = NULL WHERE tx_id = $1 AND status = 'sent'", txID)
-	return err
+	return tx.Do(ctx, "UPDATE intents SET status = 'due', tx_id = NULL WHERE tx_id = $1 AND status = 'sent'", txID)
 }
 
 // SettleIntents marks the intents of a transaction as done. It returns ErrConflict if another holder has the lease.
 func SettleIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE intents SET status = 'done' WHERE tx_id = $1 AND status = 'sent'", txID)
-		return err
+		return tx.Do(ctx, "UPDATE intents SET status = 'done' WHERE tx_id = $1 AND status = 'sent'", txID)
 	})
 }
 

@@ -94,10 +94,9 @@ func reserveReferences(ctx context.Context, tx *db.Tx, invoices []invoice.Invoic
 	first := slices.CompactFunc(slices.Clone(unique), func(a, b invoice.Invoice) bool {
 		return a.MerchantID == b.MerchantID && a.Details.Reference == b.Details.Reference
 	})
-	rows := make([][]any, len(first))
-	for i, inv := range first {
-		rows[i] = []any{inv.ID, inv.MerchantID, inv.Details.Reference}
-	}
+	rows := db.Each(first, func(inv invoice.Invoice) []any {
+		return []any{inv.ID, inv.MerchantID, inv.Details.Reference}
+	})
 	reserved, err := tx.InsertReturningKeys(ctx, reservation, rows)
 	taken = make(map[string]bool)
 	for _, inv := range unique {
@@ -118,12 +117,10 @@ func referenceHolder(ctx context.Context, q db.Querier, merchantID, reference st
 // References returns the references of the invoices that have one, by invoice id.
 func (q Reader) References(ctx context.Context, invoiceIDs []string) (map[string]string, error) {
 	type row struct{ id, reference string }
-	rows, err := db.QueryIn(invoiceIDs, func(chunk []any) ([]row, error) {
-		return db.QueryAll(ctx, q, func(s db.Scanner) (r row, err error) {
-			err = s.Scan(&r.id, &r.reference)
-			return r, err
-		}, "SELECT invoice_id, reference FROM invoice_details WHERE reference IS NOT NULL AND invoice_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	rows, err := db.AllIn(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.id, &r.reference)
+		return r, err
+	}, "SELECT invoice_id, reference FROM invoice_details WHERE reference IS NOT NULL AND invoice_id IN ", invoiceIDs)
 	found := make(map[string]string, len(rows))
 	for _, r := range rows {
 		found[r.id] = r.reference

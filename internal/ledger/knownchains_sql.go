@@ -33,10 +33,9 @@ func Remembered(ctx context.Context, q db.Querier) (r chain.RememberedChains, er
 		chainKey, kind string
 		address        invoice.Address
 	}
-	contracts, err := db.QueryAll(ctx, q, func(row db.Scanner) (c contract, err error) {
-		err = row.Scan(&c.chainKey, &c.kind, db.Address(&c.address))
-		return c, err
-	}, "SELECT chain_key, kind, address FROM known_contracts ORDER BY chain_key, kind, address")
+	contracts, err := db.QueryAll(ctx, q, db.Fields(func(c *contract) []any {
+		return []any{&c.chainKey, &c.kind, db.Address(&c.address)}
+	}), "SELECT chain_key, kind, address FROM known_contracts ORDER BY chain_key, kind, address")
 	if err != nil {
 		return r, err
 	}

@@ -30,9 +30,8 @@ func parseLines(text string) ([]invoice.LineItem, error) {
 }
 
 func linesText(lines []invoice.LineItem) string {
-	stored := make([]storedLine, len(lines))
-	for i, l := range lines {
-		stored[i] = storedLine{Label: l.Label, Amount: l.Amount.String()}
-	}
+	stored := db.Each(lines, func(l invoice.LineItem) storedLine {
+		return storedLine{Label: l.Label, Amount: l.Amount.String()}
+	})
 	return db.JSONText(stored)
 }

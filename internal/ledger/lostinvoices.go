@@ -30,10 +30,7 @@ func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, scope chainScope,
 
 // noteFacts records facts in events of the registry about the lost past.
 func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, scope chainScope, facts []registryFact) error {
-	ids := make([]invoice.Hash, len(facts))
-	for i, f := range facts {
-		ids[i] = f.CommitmentID
-	}
+	ids := db.Each(facts, func(f registryFact) invoice.Hash { return f.CommitmentID })
 	found, err := InvoicesByCommitment(ctx, tx, ids)
 	if err != nil {
 		return err

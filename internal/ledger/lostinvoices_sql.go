@@ -81,14 +81,12 @@ func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInv
 // transfers above a block do not pay it, it does not expire, and its sums are counted again. It leaves
 // an invoice unchanged that has such a record.
 func markEndedInLostPast(ctx context.Context, tx *db.Tx, id string, block uint64) error {
-	_, err := tx.Exec(ctx, "UPDATE invoices SET closed_block = $2, sums_stale = 1 WHERE id = $1 AND status = 'open' AND closed_block IS NULL", id, int64(block))
-	return err
+	return tx.Do(ctx, "UPDATE invoices SET closed_block = $2, sums_stale = 1 WHERE id = $1 AND status = 'open' AND closed_block IS NULL", id, int64(block))
 }
 
 // markClosed records whether the service still has to decide if the open invoice of a closed commitment becomes void.
 func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool) error {
-	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), db.Bit(undecided))
-	return err
+	return tx.Do(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), db.Bit(undecided))
 }
 
 // hasHeldPayment reports whether a payment of an invoice, up to the block at which the invoice ended, is held.
@@ -145,10 +143,7 @@ func LostAddresses(ctx context.Context, q db.Querier, chainKey string) (int, err
 
 // allSettlementAddresses returns the settlement addresses of a chain, including the ones of lost invoices.
 func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
-		err = row.Scan(db.Address(&a))
-		return a, err
-	}, `SELECT address FROM settlement_addresses WHERE chain_key = $1
+	return db.QueryAll(ctx, q, db.One(db.Address), `SELECT address FROM settlement_addresses WHERE chain_key = $1
 		UNION SELECT address FROM lost_addresses WHERE chain_key = $1 AND commitment_id IS NULL ORDER BY address`, chainKey)
 }
 
@@ -209,43 +204,33 @@ func RecoverFrom(ctx context.Context, tx *db.Tx, keep bool, now time.Time) (watc
 func endedRecoveries(ctx context.Context, q db.Querier) (map[string]int, error) {
 	watched, err := numberByChain[int](ctx, q, `SELECT chain_key, (SELECT count(*) FROM lost_addresses WHERE lost_addresses.chain_key = recovery_chains.chain_key)
 		FROM recovery_chains WHERE through_block IS NOT NULL`)
-	if err != nil {
-		return nil, fmt.Errorf("count the watched lost addresses: %w", err)
-	}
-	return watched, nil
+	return watched, db.During("count the watched lost addresses", err)
 }
 
 // BackupTime returns the time of the newest block that the backup had read, at the start of a recovery, or zero if it
 // had read none.
 func BackupTime(ctx context.Context, tx *db.Tx) (time.Time, error) {
-	return db.QueryRow(ctx, tx, func(row db.Scanner) (at time.Time, err error) {
-		err = row.Scan(db.Seconds(&at))
-		return at, err
-	}, "SELECT max(indexed_time) FROM chains")
+	return db.QueryRow(ctx, tx, db.ScanTime, "SELECT max(indexed_time) FROM chains")
 }
 
 // RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never read.
 func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
-	_, err := tx.Exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
-	return err
+	return tx.Do(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
 }
 
 // lowerRecoveredFrom records that a recovery reads a chain from a block on, if it begins above it.
 func lowerRecoveredFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
-	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET from_block = $2 WHERE chain_key = $1 AND from_block > $2", chainKey, int64(from))
-	return err
+	return tx.Do(ctx, "UPDATE recovery_chains SET from_block = $2 WHERE chain_key = $1 AND from_block > $2", chainKey, int64(from))
 }
 
 // EndRecovery records the newest block of each chain that a recovery has read.
 func EndRecovery(ctx context.Context, tx *db.Tx) error {
-	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = (SELECT indexed_number FROM chains WHERE chains.chain_key = recovery_chains.chain_key)")
-	return err
+	return tx.Do(ctx, "UPDATE recovery_chains SET through_block = (SELECT indexed_number FROM chains WHERE chains.chain_key = recovery_chains.chain_key)")
 }
 
 // ResumeRecovery records that a recovery which had ended continues.
 func ResumeRecovery(ctx context.Context, tx *db.Tx) error {
-	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = NULL")
-	return err
+	return tx.Do(ctx, "UPDATE recovery_chains SET through_block = NULL")
 }
 
 // IsRecovering reports whether a recovery has begun and has not ended.
@@ -270,12 +255,12 @@ func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error)
 // numberByChain returns the numbers that a statement selects with the keys of chains.
 func numberByChain[N int | uint64](ctx context.Context, q db.Querier, query string) (map[string]N, error) {
 	numbers := make(map[string]N)
-	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+	err := db.ForEach(ctx, q, func(row db.Scanner) error {
 		var key string
 		var n int64
 		err := row.Scan(&key, &n)
 		numbers[key] = N(n)
-		return struct{}{}, err
+		return err
 	}, query)
 	return numbers, err
 }
@@ -291,10 +276,7 @@ func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from 
 		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'
 		AND NOT `+isFromLostDeposit+`
 		ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)
-	all := make([]invoice.Payment, len(rows))
-	for i, row := range rows {
-		all[i] = row.Payment
-	}
+	all := db.Each(rows, func(row PaymentRow) invoice.Payment { return row.Payment })
 	return all, err
 }
 

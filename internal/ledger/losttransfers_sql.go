@@ -38,10 +38,9 @@ const fitsPayment = `unknown.from_address = coalesce(payments.settles_to, paymen
 
 // InsertUnrecognizedTransfers records transfers out of settlement addresses.
 func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
-	rows := make([][]any, len(transfers))
-	for i, t := range transfers {
-		rows[i] = []any{tx.TransferID(invoice.PrefixRefund, t), t.ChainKey, t.TxHash.String(), int64(t.BlockNumber), t.Token.String(), t.Currency, t.From.String(), t.To.String(), t.Amount.String(), int64(0)}
-	}
+	rows := db.Each(transfers, func(t invoice.Transfer) []any {
+		return []any{tx.TransferID(invoice.PrefixRefund, t), t.ChainKey, t.TxHash.String(), int64(t.BlockNumber), t.Token.String(), t.Currency, t.From.String(), t.To.String(), t.Amount.String(), int64(0)}
+	})
 	return tx.Insert(ctx, db.Insertion{Table: "unrecognized_transfers",
 		Columns: []string{"id", "chain_key", "tx_hash", "block_number BIGINT", "token", "currency", "from_address", "to_address", "amount", "checked BIGINT"}, Conflict: "ON CONFLICT (id) DO NOTHING"}, rows)
 }
@@ -50,10 +49,9 @@ func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []inv
 // no known refund and that no person has checked, in the order of their blocks: up to limit transfers,
 // after the last one of the page before.
 func UnrecognizedTransfers(ctx context.Context, q db.Querier, chainKey string, after UnrecognizedTransfer, limit int) ([]UnrecognizedTransfer, error) {
-	all, err := db.QueryAll(ctx, q, func(row db.Scanner) (t UnrecognizedTransfer, err error) {
-		err = row.Scan(&t.ID, &t.ChainKey, db.Hash(&t.TxHash), &t.BlockNumber, db.Address(&t.Token), &t.Currency, db.Address(&t.From), db.Address(&t.To), db.Amount(&t.Amount))
-		return t, err
-	}, `SELECT id, chain_key, tx_hash, block_number, token, currency, from_address, to_address, amount FROM unrecognized_transfers AS unknown
+	all, err := db.QueryAll(ctx, q, db.Fields(func(t *UnrecognizedTransfer) []any {
+		return []any{&t.ID, &t.ChainKey, db.Hash(&t.TxHash), &t.BlockNumber, db.Address(&t.Token), &t.Currency, db.Address(&t.From), db.Address(&t.To), db.Amount(&t.Amount)}
+	}), `SELECT id, chain_key, tx_hash, block_number, token, currency, from_address, to_address, amount FROM unrecognized_transfers AS unknown
 		WHERE ($1 = '' OR chain_key = $1) AND `+unrecognized+" AND (block_number, id) > ($2, $3) ORDER BY block_number, id LIMIT $4", chainKey, int64(after.BlockNumber), after.ID, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read unrecognized transfers: %w", err)
@@ -71,9 +69,5 @@ func UnrecognizedTransfers(ctx context.Context, q db.Querier, chainKey string, a
 // CheckTransfer records that a person has checked an unrecognized transfer, also if its block is read again. It returns
 // ErrNotFound for an unknown id, or one that was checked.
 func CheckTransfer(ctx context.Context, tx *db.Tx, id string) error {
-	n, err := tx.Exec(ctx, "UPDATE unrecognized_transfers SET checked = 1 WHERE id = $1 AND checked = 0", id)
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
-	}
-	return err
+	return tx.Change(ctx, "UPDATE unrecognized_transfers SET checked = 1 WHERE id = $1 AND checked = 0", id)
 }

@@ -44,10 +44,7 @@ func unlinkedNotices(ctx context.Context, q db.Querier, chainKey string, from, b
 
 // Announced returns the payments with the address and amount of a notice without a payment.
 func Announced(ctx context.Context, q db.Querier, payments []PaymentRow) ([]PaymentRow, error) {
-	rows := make([][]any, len(payments))
-	for i, p := range payments {
-		rows[i] = []any{p.To.String(), p.Amount.String()}
-	}
+	rows := db.Each(payments, func(p PaymentRow) []any { return []any{p.To.String(), p.Amount.String()} })
 	found, err := q.WhichExist(ctx, []string{"receiver", "moved"}, rows,
 		"notices WHERE address = receiver AND amount = moved AND payment_id IS NULL")
 	announced := make([]PaymentRow, len(found))
@@ -60,11 +57,10 @@ func Announced(ctx context.Context, q db.Querier, payments []PaymentRow) ([]Paym
 // LinkNotices links the payment to the oldest matching notice of each provider and type that has no payment and was
 // received within the window. It skips a provider and type that already announced the payment.
 func LinkNotices(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
-	_, err := tx.Exec(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
+	return tx.Do(ctx, `UPDATE notices SET payment_id = $1 WHERE id IN (
 		SELECT min(id) FROM notices AS n WHERE address = $2 AND amount = $3 AND chain_key = $4 AND currency = $5
 			AND payment_id IS NULL AND received_at >= $6 AND NOT EXISTS (SELECT 1 FROM notices AS has
 				WHERE has.payment_id = $1 AND has.provider = n.provider AND has.type = n.type)
 			GROUP BY provider, type)`,
 		p.ID, p.To.String(), p.Amount.String(), p.ChainKey, p.Currency, p.ObservedAt.Add(-invoice.NoticeWindow).Unix())
-	return err
 }

@@ -16,10 +16,7 @@ type Opening struct {
 
 // RecordOpenings stores openings, except of invoices that have one.
 func RecordOpenings(ctx context.Context, s *db.DB, openings []Opening) error {
-	rows := make([][]any, len(openings))
-	for i, o := range openings {
-		rows[i] = []any{o.InvoiceID, o.At.Unix()}
-	}
+	rows := db.Each(openings, func(o Opening) []any { return []any{o.InvoiceID, o.At.Unix()} })
 	return s.Update(ctx, func(tx *db.Tx) error {
 		return tx.Insert(ctx, db.Insertion{Table: "invoice_openings", Columns: []string{"invoice_id", "opened_at"}, Conflict: "ON CONFLICT (invoice_id) DO NOTHING"}, rows)
 	})

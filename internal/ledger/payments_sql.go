@@ -137,15 +137,13 @@ func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 // that received it.
 func MerchantsOfUnattributed(ctx context.Context, q db.Querier, ids []string) (map[string][]string, error) {
 	found := make(map[string][]string)
-	_, err := db.QueryIn(ids, func(chunk []any) ([]string, error) {
-		return db.QueryAll(ctx, q, func(row db.Scanner) (merchantID string, err error) {
-			var id string
-			err = row.Scan(&id, &merchantID)
-			found[id] = append(found[id], merchantID)
-			return merchantID, err
-		}, `SELECT payments.id, unattributed.merchant_id FROM payments CROSS JOIN unattributed
-			WHERE unattributed.seen_id = payments.seen_id AND payments.id IN `+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	_, err := db.AllIn(ctx, q, func(row db.Scanner) (merchantID string, err error) {
+		var id string
+		err = row.Scan(&id, &merchantID)
+		found[id] = append(found[id], merchantID)
+		return merchantID, err
+	}, `SELECT payments.id, unattributed.merchant_id FROM payments CROSS JOIN unattributed
+			WHERE unattributed.seen_id = payments.seen_id AND payments.id IN `, ids)
 	return found, err
 }
 
@@ -156,10 +154,7 @@ func (q Reader) Payment(ctx context.Context, id string) (PaymentRow, error) {
 
 // PaymentsOfTransaction returns the payments of a transaction on any of the chains, in the order of its logs.
 func (q Reader) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
-	found, err := db.QueryIn(chainKeys, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE tx_hash = $1 AND chain_key IN "+db.ParameterList(1, len(chunk)),
-			append([]any{tx.String()}, chunk...)...)
-	})
+	found, err := db.AllIn(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE tx_hash = $1 AND chain_key IN ", chainKeys, tx.String())
 	slices.SortFunc(found, func(a, b PaymentRow) int {
 		return cmp.Or(strings.Compare(a.ChainKey, b.ChainKey), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
@@ -173,9 +168,7 @@ func PaymentsByID(ctx context.Context, q db.Querier, ids []string) ([]PaymentRow
 
 // PaymentsOfInvoices returns the payments attributed to the invoices.
 func (q Reader) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) ([]PaymentRow, error) {
-	return db.QueryIn(invoiceIDs, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE invoice_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE invoice_id IN ", invoiceIDs)
 }
 
 // PaymentsInTime returns the ids of the payments of invoices that were mined before the invoice
@@ -229,10 +222,7 @@ type Pair struct{ Payer, Receiver invoice.Address }
 // PaidPairs returns the pairs that have payments, also through deposit addresses, and if wanted those with pending
 // prepared refunds.
 func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair, orPrepared bool) (map[Pair]bool, error) {
-	rows := make([][]any, len(pairs))
-	for i, p := range pairs {
-		rows[i] = []any{chainKey, p.Payer.String(), p.Receiver.String()}
-	}
+	rows := db.Each(pairs, func(p Pair) []any { return []any{chainKey, p.Payer.String(), p.Receiver.String()} })
 	exist := `payments WHERE from_address = payer AND to_address = receiver AND chain_key = chain
 		UNION ALL SELECT 1 FROM payments WHERE from_address = payer AND settles_to = receiver AND chain_key = chain`
 	if orPrepared {

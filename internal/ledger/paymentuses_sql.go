@@ -80,11 +80,8 @@ func useOf(f invoice.UseFacts) invoice.PaymentUse {
 // transfers that a reorg dropped and that may be mined again, because a submission of them is in force. It does not
 // read the others, of which a payment may have any number.
 func reservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([]invoice.RefundRecord, error) {
-	return db.QueryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
-		return db.QueryAll(ctx, q, scanRecord, selectRecordsBy(q.IndexedBy("refund_records_reserving"))+
-			"WHERE (refund_records.tag IS NOT NULL OR refund_records.submitted_tx IS NOT NULL AND refund_records.status = 'orphaned') AND refund_records.payment_id IN "+
-			db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, scanRecord, selectRecordsBy(q.IndexedBy("refund_records_reserving"))+
+		"WHERE (refund_records.tag IS NOT NULL OR refund_records.submitted_tx IS NOT NULL AND refund_records.status = 'orphaned') AND refund_records.payment_id IN ", paymentIDs)
 }
 
 // paymentDecision is a decision about a payment that is in force.
@@ -104,10 +101,9 @@ func paymentDecisions(ctx context.Context, q db.Querier, payments map[string]Pay
 	if err != nil || len(decisions) == 0 {
 		return nil, err
 	}
-	items := make([]PaymentItem, len(decisions))
-	for i, d := range decisions {
-		items[i] = PaymentItem{Payment: payments[d.ObjectID], MerchantID: d.MerchantID}
-	}
+	items := db.Each(decisions, func(d invoice.Decision) PaymentItem {
+		return PaymentItem{Payment: payments[d.ObjectID], MerchantID: d.MerchantID}
+	})
 	if err := judgePayments(ctx, q, items); err != nil {
 		return nil, err
 	}

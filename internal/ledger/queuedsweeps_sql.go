@@ -56,10 +56,7 @@ func queuedSweeps(ctx context.Context, q db.Querier, rows, order string, args ..
 // queueSweeps queues the addresses' balances in the tokens after a change of their balances, and
 // removes swept ones from the queue.
 func queueSweeps(ctx context.Context, tx *db.Tx, keys []depositKey) error {
-	rows := make([][]any, len(keys))
-	for i, k := range keys {
-		rows[i] = []any{k.chainKey, k.address.String(), k.token.String()}
-	}
+	rows := db.Each(keys, func(k depositKey) []any { return []any{k.chainKey, k.address.String(), k.token.String()} })
 	err := tx.SendFrom(ctx, []string{"chain", "account", "coin"}, rows, `INSERT INTO queued_sweeps
 			(id, chain_key, address, token, merchant_id, amount, by_policy, queued_at)
 		SELECT chain || '/' || account || '/' || coin, chain, account, coin, deposits.merchant_id, held.unswept,
@@ -172,8 +169,7 @@ func RetrySweeps(ctx context.Context, s *db.DB, l db.WorkLease, chainKey string,
 		return err
 	}
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE queued_sweeps SET retry_at = NULL WHERE "+due, chainKey, now.Unix())
-		return err
+		return tx.Do(ctx, "UPDATE queued_sweeps SET retry_at = NULL WHERE "+due, chainKey, now.Unix())
 	})
 }
 
@@ -259,16 +255,12 @@ func SettleSweeps(ctx context.Context, s *db.DB, l db.WorkLease, results []Sweep
 // AssignSweeps has a transaction carry queued sweeps, and returns how many of them were due. It
 // records the merchants of the sweeps.
 func AssignSweeps(ctx context.Context, tx *db.Tx, txID string, ids []string) (int64, error) {
-	rows := make([][]any, len(ids))
-	for i, id := range ids {
-		rows[i] = []any{id, txID}
-	}
+	rows := db.Each(ids, func(id string) []any { return []any{id, txID} })
 	return tx.UpdateFrom(ctx, []string{"item", "carrier"}, rows, `UPDATE queued_sweeps SET tx_id = carrier FROM wanted
 		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
 }
 
 // ReleaseSweeps makes the sweeps of a transaction due again.
 func ReleaseSweeps(ctx context.Context, tx *db.Tx, txID string) error {
-	_, err := tx.Exec(ctx, "UPDATE queued_sweeps SET tx_id = NULL WHERE tx_id = $1", txID)
-	return err
+	return tx.Do(ctx, "UPDATE queued_sweeps SET tx_id = NULL WHERE tx_id = $1", txID)
 }

@@ -126,10 +126,7 @@ func (s *Snapshot) lists(
 		byLimit := grouped(keys, func(k listKey) int { return k.limit })
 		lists := make(map[listKey][]string, len(keys))
 		for limit, some := range byLimit {
-			lookups := make([]AmountLookup, len(some))
-			for i, key := range some {
-				lookups[i] = s.lookups[key.AmountKey]
-			}
+			lookups := db.Each(some, func(key listKey) AmountLookup { return s.lookups[key.AmountKey] })
 			found, err := find(ctx, tx, lookups, limit)
 			if err != nil {
 				return nil, err
@@ -170,10 +167,7 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 	kind(s, &s.fitting, func(of []fittingKey) (map[fittingKey][]invoice.RefundRecord, error) {
 		fitting := make(map[fittingKey][]invoice.RefundRecord)
 		for limit, some := range grouped(of, func(k fittingKey) int { return k.limit }) {
-			keys := make([]PreparedKey, len(some))
-			for i, k := range some {
-				keys[i] = k.PreparedKey
-			}
+			keys := db.Each(some, func(k fittingKey) PreparedKey { return k.PreparedKey })
 			found, err := PreparedFitting(ctx, tx, chainKey, keys, limit)
 			if err != nil {
 				return nil, err
@@ -228,9 +222,6 @@ func setOf[K comparable](keys []K) map[K]bool {
 
 // values returns what the pointers point to.
 func values[V any](of []*V) []V {
-	all := make([]V, len(of))
-	for i, v := range of {
-		all[i] = *v
-	}
+	all := db.Each(of, func(v *V) V { return *v })
 	return all
 }

@@ -37,12 +37,10 @@ func RefundedSums(ctx context.Context, q db.Querier, ids []string) (map[string]R
 		id  string
 		sum RefundedSum
 	}
-	rows, err := db.QueryIn(ids, func(chunk []any) ([]row, error) {
-		return db.QueryAll(ctx, q, func(s db.Scanner) (r row, err error) {
-			err = s.Scan(&r.id, db.Amount(&r.sum.All), db.Amount(&r.sum.Final))
-			return r, err
-		}, "SELECT id, amount_refunded, refunded_final FROM payments WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	rows, err := db.AllIn(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.id, db.Amount(&r.sum.All), db.Amount(&r.sum.Final))
+		return r, err
+	}, "SELECT id, amount_refunded, refunded_final FROM payments WHERE id IN ", ids)
 	for _, r := range rows {
 		sums[r.id] = r.sum
 	}

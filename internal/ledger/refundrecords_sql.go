@@ -320,10 +320,7 @@ func preparedWith(ctx context.Context, q db.Querier, chainKey, condition string,
 }
 
 func textsOf[V fmt.Stringer](values []V) []string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = v.String()
-	}
+	texts := db.Each(values, func(v V) string { return v.String() })
 	return texts
 }
 
@@ -372,11 +369,11 @@ func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.Re
 // be locked.
 func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
 	var ids []string
-	_, err = db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
+	err = db.ForEach(ctx, tx, func(row db.Scanner) error {
 		var id, paymentID string
 		err := row.Scan(&id, &paymentID)
 		ids, paymentIDs = append(ids, id), append(paymentIDs, paymentID)
-		return struct{}{}, err
+		return err
 	}, `SELECT refund_records.id, refund_records.payment_id FROM refund_records
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id LEFT JOIN payments ON payments.id = refund_records.payment_id
 		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2 AND NOT `+waitsUndecided+`

@@ -60,9 +60,7 @@ func RefundsOfInvoices(ctx context.Context, q db.Querier, invoiceIDs []string) (
 
 // refundsIn returns the refunds with one of the values in a column.
 func refundsIn(ctx context.Context, q db.Querier, column string, values []string) ([]invoice.Refund, error) {
-	return db.QueryIn(values, func(chunk []any) ([]invoice.Refund, error) {
-		return db.QueryAll(ctx, q, ScanRefund, selectRefunds+"WHERE "+column+" IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, ScanRefund, selectRefunds+"WHERE "+column+" IN ", values)
 }
 
 // PendingRefunds returns the chain's pending refunds in blocks from one number to another, inclusive.

@@ -17,8 +17,5 @@ func insertRegistry(ctx context.Context, tx *db.Tx, chainKey string, registry in
 
 // Registries returns all registries that the service has ever used on a chain.
 func Registries(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
-		err = row.Scan(db.Address(&a))
-		return a, err
-	}, "SELECT address FROM registries WHERE chain_key = $1 ORDER BY address", chainKey)
+	return db.QueryAll(ctx, q, db.One(db.Address), "SELECT address FROM registries WHERE chain_key = $1 ORDER BY address", chainKey)
 }

@@ -100,10 +100,7 @@ func (s *Service) assign(ctx context.Context, tx *db.Tx, wanted []TransferAmount
 // chooses a larger one: the payer has no other amount to pay the remainder by, and an attacker can use
 // up the suffixes of a remainder that the attacker makes.
 func (s *Service) chooseForRemainders(ctx context.Context, tx *db.Tx, wanted []TransferAmount, try int) error {
-	bases := make([]AmountKey, len(wanted))
-	for i, w := range wanted {
-		bases[i] = amountKey(w.Invoice, w.Base)
-	}
+	bases := db.Each(wanted, func(w TransferAmount) AmountKey { return amountKey(w.Invoice, w.Base) })
 	amounts, err := s.chooseAmounts(ctx, tx, bases, try)
 	if err != nil {
 		return err

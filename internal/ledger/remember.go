@@ -99,10 +99,7 @@ type auditedRevision struct {
 
 // revisionEntry is the entry of the audit log about a new revision.
 func revisionEntry(ctx context.Context, now time.Time, r chain.Revision, changes []chain.ConfigChange) access.Entry {
-	texts := make([]string, len(changes))
-	for i, c := range changes {
-		texts[i] = c.Text
-	}
+	texts := db.Each(changes, func(c chain.ConfigChange) string { return c.Text })
 	return access.NewEntry(ctx, now, access.Change{Action: access.ActionConfigRevision, Object: fmt.Sprint(r.Number), After: auditedRevision{texts}})
 }
 
@@ -131,10 +128,7 @@ func nextRevision(ctx context.Context, tx *db.Tx, start Start) (r chain.Revision
 
 // applyRevision stores a new revision. Blocks that a returning token missed are scheduled to be read again.
 func applyRevision(ctx context.Context, tx *db.Tx, was chain.RememberedChains, start Start, r chain.Revision) (chain.RememberedChains, error) {
-	keys := make([]string, len(start.Configured.Chains))
-	for i, c := range start.Configured.Chains {
-		keys[i] = c.Key
-	}
+	keys := db.Each(start.Configured.Chains, func(c chain.Chain) string { return c.Key })
 	cursors, err := lockBlocks(ctx, tx, keys)
 	if err != nil {
 		return was, err

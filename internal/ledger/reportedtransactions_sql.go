@@ -21,16 +21,14 @@ type ReportedTransaction struct {
 // known or the invoice has MaxReportedTransactions.
 func (s Tables) ReportTransaction(ctx context.Context, invoiceID string, t ReportedTransaction) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO reported_transactions (invoice_id, tx_hash, reported_at)
+		return tx.Do(ctx, `INSERT INTO reported_transactions (invoice_id, tx_hash, reported_at)
 			SELECT $1, $2, CAST($3 AS BIGINT) WHERE (SELECT count(*) FROM reported_transactions WHERE invoice_id = $1) < $4 ON CONFLICT DO NOTHING`,
 			invoiceID, t.Hash.String(), invoice.UnixSeconds(t.At), MaxReportedTransactions)
-		return err
 	})
 }
 
 func reportedTransactions(ctx context.Context, q db.Querier, invoiceID string) ([]ReportedTransaction, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (t ReportedTransaction, err error) {
-		err = row.Scan(db.Hash(&t.Hash), db.Seconds(&t.At))
-		return t, err
-	}, "SELECT tx_hash, reported_at FROM reported_transactions WHERE invoice_id = $1", invoiceID)
+	return db.QueryAll(ctx, q, db.Fields(func(t *ReportedTransaction) []any {
+		return []any{db.Hash(&t.Hash), db.Seconds(&t.At)}
+	}), "SELECT tx_hash, reported_at FROM reported_transactions WHERE invoice_id = $1", invoiceID)
 }

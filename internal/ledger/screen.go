@@ -83,10 +83,7 @@ func (s *Service) Screen(ctx context.Context, chainKey string, verdicts []Verdic
 		}
 		return s.setScreening(ctx, tx, out, chainKey, recorded)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return recorded, nil
+	return recorded, err
 }
 
 // setScreening ends the screening of payments of a chain, or quarantines. The payments that were held and are not any

@@ -95,10 +95,7 @@ func sendSettled(ctx context.Context, tx *db.Tx, calls []*createCall) (settled f
 
 // depositsAmong returns which settlement addresses of creates are deposit addresses.
 func depositsAmong(ctx context.Context, tx *db.Tx, calls []*createCall) (map[invoice.Address]bool, error) {
-	addresses := make([]invoice.Address, len(calls))
-	for i, c := range calls {
-		addresses[i] = c.Value.inv.Merchant
-	}
+	addresses := db.Each(calls, func(c *createCall) invoice.Address { return c.Value.inv.Merchant })
 	return NewReader(tx).AreDeposits(ctx, addresses)
 }
 

@@ -54,14 +54,12 @@ func markRefundedBefore(ctx context.Context, tx *db.Tx, chainKey string, number 
 
 // markRefundsStale marks the rollups of the confirmed refunds of payments.
 func markRefundsStale(ctx context.Context, tx *db.Tx, paymentIDs []string) error {
-	refunds, err := db.QueryIn(paymentIDs, func(chunk []any) ([][]any, error) {
-		return db.QueryAll(ctx, tx, func(row db.Scanner) ([]any, error) {
-			var id string
-			var at time.Time
-			err := row.Scan(&id, db.Seconds(&at))
-			return []any{id, RollupStart(at).Unix()}, err
-		}, "SELECT id, confirmed_at FROM refunds WHERE confirmed_at IS NOT NULL AND payment_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	refunds, err := db.AllIn(ctx, tx, func(row db.Scanner) ([]any, error) {
+		var id string
+		var at time.Time
+		err := row.Scan(&id, db.Seconds(&at))
+		return []any{id, RollupStart(at).Unix()}, err
+	}, "SELECT id, confirmed_at FROM refunds WHERE confirmed_at IS NOT NULL AND payment_id IN ", paymentIDs)
 	if err != nil {
 		return fmt.Errorf("find refunds of payments: %w", err)
 	}

@@ -190,10 +190,7 @@ const byReorg = "a transaction that left the chain"
 // transactions may be mined again. A submission in force takes the seen transaction, keeps the hash that the wallet
 // answered, and starts again.
 func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice.Refund) error {
-	records := make([]string, len(dropped))
-	for i, r := range dropped {
-		records[i] = cmp.Or(r.PreparedID, r.ID)
-	}
+	records := db.Each(dropped, func(r invoice.Refund) string { return cmp.Or(r.PreparedID, r.ID) })
 	stored, err := NewReader(tx).Submissions(ctx, records...)
 	if err != nil {
 		return err

@@ -48,10 +48,7 @@ func saveSubmissions(ctx context.Context, tx *db.Tx, submissions ...invoice.Subm
 // setSubmitted sets the transactions of submissions in force in the records of their refunds, by which transfers find
 // these.
 func setSubmitted(ctx context.Context, tx *db.Tx, submissions ...invoice.Submission) error {
-	ids := make([]string, len(submissions))
-	for i, s := range submissions {
-		ids[i] = s.RefundID
-	}
+	ids := db.Each(submissions, func(s invoice.Submission) string { return s.RefundID })
 	return db.SendIn(ctx, tx, `UPDATE refund_records SET submitted_tx = (SELECT sent.tx_hash FROM refund_submissions AS sent
 		WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL) WHERE id IN `, ids)
 }

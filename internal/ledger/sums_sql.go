@@ -57,10 +57,7 @@ func NewestPaymentIDs(ctx context.Context, q db.Querier, invoiceIDs []string, li
 
 // PaidThroughRegistry returns which of the invoices have a confirmed payment through the registry.
 func PaidThroughRegistry(ctx context.Context, q db.Querier, invoiceIDs []string) (map[string]bool, error) {
-	rows := make([][]any, len(invoiceIDs))
-	for i, id := range invoiceIDs {
-		rows[i] = []any{id}
-	}
+	rows := db.Each(invoiceIDs, func(id string) []any { return []any{id} })
 	found, err := q.WhichExist(ctx, []string{"paid"}, rows,
 		"payments WHERE invoice_id = paid AND method = 'registry' AND status = 'confirmed'")
 	registered := make(map[string]bool, len(found))

@@ -19,9 +19,7 @@ func SaveSweeps(ctx context.Context, tx *db.Tx, sweeps []invoice.Sweep) error {
 
 // SweepsByID returns the sweeps with the ids, in no order. It skips unknown ids.
 func SweepsByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Sweep, error) {
-	return db.QueryIn(ids, func(chunk []any) ([]invoice.Sweep, error) {
-		return db.QueryAll(ctx, q, sweepTable.Scan, sweepTable.Select()+" WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, sweepTable.Scan, sweepTable.Select()+" WHERE id IN ", ids)
 }
 
 // PendingSweeps returns the chain's pending sweeps in blocks from one number to another, inclusive.

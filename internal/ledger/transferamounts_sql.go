@@ -106,18 +106,17 @@ func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[
 		}
 	}
 	err := q.LookUpWanted([]string{"n BIGINT", "invoice", "due"}, rows, func(with string, args []any) error {
-		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, q, func(row db.Scanner) error {
 			var n int64
 			var amount string
 			if err := row.Scan(&n, db.Text(&amount)); err != nil || amount == "" {
-				return struct{}{}, err
+				return err
 			}
 			parsed, err := invoice.ParseAmount(amount)
 			amounts[wanted[n].id][wanted[n].base] = parsed
-			return struct{}{}, err
+			return err
 		}, with+`SELECT n, (SELECT coalesce(amount, '0') FROM transfer_amounts
 			WHERE invoice_id = invoice AND base = due AND remainder = 1) FROM wanted`, args...)
-		return err
 	})
 	return amounts, err
 }

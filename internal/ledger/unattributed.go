@@ -27,10 +27,7 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *db.Tx, out *outbox) 
 	if s.conf.OptionalEvents == nil || s.conf.Recovery || len(out.unattributed) == 0 {
 		return nil
 	}
-	ids := make([]string, len(out.unattributed))
-	for i, p := range out.unattributed {
-		ids[i] = p.ID
-	}
+	ids := db.Each(out.unattributed, func(p invoice.Payment) string { return p.ID })
 	merchants, err := MerchantsOfUnattributed(ctx, tx, ids)
 	if err != nil {
 		return err

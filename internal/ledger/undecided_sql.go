@@ -12,10 +12,9 @@ import (
 
 // MarkUndecided marks payments with an attribution that depends on older blocks that are not read yet.
 func MarkUndecided(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
-	rows := make([][]any, len(payments))
-	for i, p := range payments {
-		rows[i] = []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
-	}
+	rows := db.Each(payments, func(p PaymentRow) []any {
+		return []any{p.ID, p.ChainKey, p.To.String(), int64(p.BlockNumber), p.LogIndex}
+	})
 	return tx.Insert(ctx, db.Insertion{Table: "undecided_payments", Columns: []string{"payment_id", "chain_key", "to_address", "block_number BIGINT", "log_index BIGINT"},
 		Conflict: "ON CONFLICT (payment_id) DO UPDATE SET to_address = excluded.to_address, block_number = excluded.block_number, log_index = excluded.log_index"}, rows)
 }
@@ -48,12 +47,10 @@ func UndecidedPayments(ctx context.Context, q db.Querier, chainKey string, limit
 
 // WhichUndecided returns the ids of the payments that are undecided.
 func (q Reader) WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
-	return db.QueryIn(paymentIDs, func(chunk []any) ([]string, error) {
-		return db.QueryAll(ctx, q, func(row db.Scanner) (id string, err error) {
-			err = row.Scan(&id)
-			return id, err
-		}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	return db.AllIn(ctx, q, func(row db.Scanner) (id string, err error) {
+		err = row.Scan(&id)
+		return id, err
+	}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN ", paymentIDs)
 }
 
 // LastUndecidedBlock returns the block of the newest undecided payment of the chain, or 0.
@@ -73,10 +70,7 @@ type ReceiverState struct {
 
 // ReceiverStates returns the state of each of the addresses.
 func ReceiverStates(ctx context.Context, q db.Querier, chainKey string, addresses []invoice.Address) (map[invoice.Address]ReceiverState, error) {
-	rows := make([][]any, len(addresses))
-	for i, a := range addresses {
-		rows[i] = []any{chainKey, a.String()}
-	}
+	rows := db.Each(addresses, func(a invoice.Address) []any { return []any{chainKey, a.String()} })
 	waiting := make(map[invoice.Address]ReceiverState, len(addresses))
 	for _, of := range []struct {
 		rows string

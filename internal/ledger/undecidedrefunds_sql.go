@@ -18,10 +18,9 @@ var undecidedTable = db.NewTable("undecided_refunds", func(u *undecidedRefund) [
 // deferRefunds stores transfers out of settlement addresses until the blocks are read that may hold
 // the payments that they refund. The transfers must be distinct.
 func deferRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
-	rows := make([]undecidedRefund, len(transfers))
-	for i, t := range transfers {
-		rows[i] = undecidedRefund{tx.TransferID(invoice.PrefixRefund, t), t}
-	}
+	rows := db.Each(transfers, func(t invoice.Transfer) undecidedRefund {
+		return undecidedRefund{tx.TransferID(invoice.PrefixRefund, t), t}
+	})
 	return undecidedTable.Insert(ctx, tx, "ON CONFLICT (id) DO UPDATE SET "+undecidedTable.Without(transferKey...).Excluded(), rows...)
 }
 
@@ -37,10 +36,7 @@ func UndecidedRefunds(ctx context.Context, q db.Querier, chainKey string, from, 
 
 // deleteUndecidedRefunds removes transfers that deferRefunds stored.
 func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
-	ids := make([]string, len(transfers))
-	for i, t := range transfers {
-		ids[i] = tx.TransferID(invoice.PrefixRefund, t)
-	}
+	ids := db.Each(transfers, func(t invoice.Transfer) string { return tx.TransferID(invoice.PrefixRefund, t) })
 	return db.SendIn(ctx, tx, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 

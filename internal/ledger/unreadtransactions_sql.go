@@ -59,10 +59,7 @@ var selectUnread = unreadTable.Select() + " WHERE chain_key = $1"
 // insertUnread stores unread transactions of a chain, except those that are stored. One that became known otherwise gets
 // the reason of its block, once its block names it.
 func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadTransaction) error {
-	rows := make([][]any, len(all))
-	for i, u := range all {
-		rows[i] = unreadTable.Values(u, chainKey)
-	}
+	rows := db.Each(all, func(u UnreadTransaction) []any { return unreadTable.Values(u, chainKey) })
 	if err := tx.Insert(ctx, unreadTable.Insertion("ON CONFLICT (chain_key, tx_hash) DO NOTHING", "chain_key"), rows); err != nil {
 		return err
 	}
@@ -105,7 +102,7 @@ func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time
 // there are no such transactions.
 func countUnread(ctx context.Context, q db.Querier, chainKey string) (map[UnreadReason]int, error) {
 	var counts map[UnreadReason]int
-	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+	err := db.ForEach(ctx, q, func(row db.Scanner) error {
 		var reason UnreadReason
 		var n int
 		err := row.Scan(&reason, &n)
@@ -113,16 +110,15 @@ func countUnread(ctx context.Context, q db.Querier, chainKey string) (map[Unread
 			counts = map[UnreadReason]int{}
 		}
 		counts[reason] = n
-		return struct{}{}, err
+		return err
 	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)
 	return counts, err
 }
 
 // postponeUnread records a failed attempt to read a transaction, and when it is read next.
 func postponeUnread(ctx context.Context, tx *db.Tx, chainKey string, u UnreadTransaction) error {
-	_, err := tx.Exec(ctx, "UPDATE unread_transactions SET detail = $3, attempts = $4, next_at = $5 WHERE chain_key = $1 AND tx_hash = $2",
+	return tx.Do(ctx, "UPDATE unread_transactions SET detail = $3, attempts = $4, next_at = $5 WHERE chain_key = $1 AND tx_hash = $2",
 		chainKey, u.TxHash.String(), u.Detail, u.Attempts, u.NextAt.Unix())
-	return err
 }
 
 // retryUnread schedules a transaction to be read at a time, even if it was dismissed, and before all that were

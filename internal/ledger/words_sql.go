@@ -92,10 +92,7 @@ func invoicesOfMerchantsWords(ctx context.Context, q db.Querier, words []string,
 		if word == rarest {
 			continue
 		}
-		ids, err = db.QueryIn(ids, func(chunk []any) ([]string, error) {
-			return db.QueryAll(ctx, q, db.ScanID, "SELECT DISTINCT invoice_id FROM invoice_words WHERE word >= $1 AND word < $2 AND invoice_id IN "+
-				db.ParameterList(2, len(chunk)), append([]any{word, afterPrefix(word)}, chunk...)...)
-		})
+		ids, err = db.AllIn(ctx, q, db.ScanID, "SELECT DISTINCT invoice_id FROM invoice_words WHERE word >= $1 AND word < $2 AND invoice_id IN ", ids, word, afterPrefix(word))
 		if err != nil {
 			return nil, err
 		}

@@ -76,10 +76,7 @@ func (k AuthorizationKey) args() []any {
 
 // SentTx returns the hash of the last sent attempt of a transaction, or ErrNotFound.
 func (q Reader) SentTx(ctx context.Context, txID string) (invoice.Hash, error) {
-	return db.QueryRow(ctx, q, func(row db.Scanner) (hash invoice.Hash, err error) {
-		err = row.Scan(db.Hash(&hash))
-		return hash, err
-	}, "SELECT tx_hash FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number DESC LIMIT 1", txID)
+	return db.QueryRow(ctx, q, db.One(db.Hash), "SELECT tx_hash FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number DESC LIMIT 1", txID)
 }
 
 // IsHeldByOther reports whether another merchant holds an address.

@@ -132,8 +132,7 @@ func AddAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txID string, numb
 		if err := insertAttempt(ctx, tx, txID, number, a); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "UPDATE chain_txs SET reserved_gwei = $2 WHERE id = $1", txID, reserved)
-		return err
+		return tx.Do(ctx, "UPDATE chain_txs SET reserved_gwei = $2 WHERE id = $1", txID, reserved)
 	})
 }
 
@@ -141,8 +140,7 @@ func AddAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txID string, numb
 // returns ErrConflict if the lease was lost.
 func acceptAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txHash invoice.Hash, at time.Time) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
-		return err
+		return tx.Do(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
 	})
 }
 

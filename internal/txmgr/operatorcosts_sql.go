@@ -25,8 +25,5 @@ func DailyCosts(ctx context.Context, q db.Querier, chainKey string, since time.T
 		return c, err
 	}, `SELECT spent_ms / 86400000 AS number, CAST(SUM(spent_gwei) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND spent_ms >= $2
 		GROUP BY spent_ms / 86400000 ORDER BY number DESC`, chainKey, since.UnixMilli())
-	if err != nil {
-		return nil, fmt.Errorf("add up the cost of transactions: %w", err)
-	}
-	return costs, nil
+	return costs, db.During("add up the cost of transactions", err)
 }

@@ -19,10 +19,7 @@ const AnyNonces = math.MaxUint64
 
 // Operators returns the accounts with stored transactions on a chain.
 func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
-		err = row.Scan(db.Address(&a))
-		return a, err
-	}, "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
+	return db.QueryAll(ctx, q, db.One(db.Address), "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
 }
 
 // noteNonces compares how many nonces an account has used on a chain with the database. The count must
@@ -49,8 +46,7 @@ func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.
 			return err
 		}
 		if suspected = used-known > allowed && !shared; !suspected {
-			_, err := tx.Exec(ctx, "UPDATE operator_nonces SET known = $3 WHERE chain_key = $1 AND account = $2 AND known < $3", chainKey, account.String(), int64(used))
-			return err
+			return tx.Do(ctx, "UPDATE operator_nonces SET known = $3 WHERE chain_key = $1 AND account = $2 AND known < $3", chainKey, account.String(), int64(used))
 		}
 		return suspectAccount(ctx, tx, chainKey, account, used, fmt.Sprintf("account %s has sent %d transactions on %s, and the database knows of %d: %s",
 			account, used, chainKey, known, foreignTransactions), now)

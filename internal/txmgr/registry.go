@@ -62,9 +62,7 @@ type blockRef struct {
 	hash   common.Hash
 }
 
-func (k *registryWork) carries(kind TxKind) bool {
-	return kind == TxOpen || kind == TxClose
-}
+func (k *registryWork) carries(kind TxKind) bool { return kind == TxOpen || kind == TxClose }
 
 func (k *registryWork) budgetPercent() uint64 { return registryBudget }
 

@@ -29,9 +29,7 @@ type sweepWork struct {
 	dueSince  time.Time // since when a sweep is due and no transaction was mined; zero while no sweep is due
 }
 
-func newSweepWork(w *Writer) *sweepWork {
-	return &sweepWork{w: w, batch: maxBatch, gas: sweepGas}
-}
+func newSweepWork(w *Writer) *sweepWork { return &sweepWork{w: w, batch: maxBatch, gas: sweepGas} }
 
 func (k *sweepWork) carries(kind TxKind) bool { return kind == TxSweep }
 

@@ -52,8 +52,7 @@ var itemMerchants = map[TxKind]string{
 
 // TxMerchants returns the merchants of the items that a transaction was signed to carry.
 func TxMerchants(ctx context.Context, q db.Querier, txID string) ([]TxMerchant, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (m TxMerchant, err error) {
-		err = row.Scan(&m.MerchantID, &m.Items, &m.Before, &m.Total)
-		return m, err
-	}, "SELECT merchant_id, items, items_before, items_total FROM chain_tx_merchants WHERE tx_id = $1 ORDER BY merchant_id", txID)
+	return db.QueryAll(ctx, q, db.Fields(func(m *TxMerchant) []any {
+		return []any{&m.MerchantID, &m.Items, &m.Before, &m.Total}
+	}), "SELECT merchant_id, items, items_before, items_total FROM chain_tx_merchants WHERE tx_id = $1 ORDER BY merchant_id", txID)
 }

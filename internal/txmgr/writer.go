@@ -212,10 +212,7 @@ func (w *Writer) tick(ctx context.Context) error {
 func (w *Writer) acquireLease(ctx context.Context) (ours bool, err error) {
 	now := w.conf.Schedule()
 	ours, err = w.conf.Leases.AcquireWorkLease(ctx, w.lease, now, now.Add(w.conf.LeaseTTL))
-	if err != nil {
-		return false, fmt.Errorf("acquire the writer's lease: %w", err)
-	}
-	return ours, nil
+	return ours, db.During("acquire the writer's lease", err)
 }
 
 // keepingLease runs a round and extends the lease while it takes long: nodes may answer slowly, and another replica

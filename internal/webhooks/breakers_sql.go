@@ -19,15 +19,14 @@ func breakers(ctx context.Context, q db.Querier, merchantIDs []string, lock stri
 		all[id] = NewBreaker
 	}
 	return all, db.InBatches(merchantIDs, "", func(part []string) error {
-		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (none struct{}, err error) {
+		return db.ForEach(ctx, q, func(row db.Scanner) (err error) {
 			var id string
 			b, err := breakerTable.ScanAfter(row, &id)
 			if err == nil {
 				all[id] = b
 			}
-			return none, err
+			return err
 		}, "SELECT merchant_id, "+breakerTable.List()+" FROM breakers WHERE merchant_id IN "+db.ParameterList(0, len(part))+lock, db.ToAny(part)...)
-		return err
 	})
 }
 
@@ -117,10 +116,7 @@ func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, befo
 
 // saveBreakers inserts breakers. conflict is the action for merchants that have one.
 func saveBreakers(ctx context.Context, tx *db.Tx, merchantIDs []string, breaker func(id string) Breaker, conflict string) error {
-	rows := make([][]any, len(merchantIDs))
-	for i, id := range merchantIDs {
-		rows[i] = breakerTable.Values(breaker(id), id)
-	}
+	rows := db.Each(merchantIDs, func(id string) []any { return breakerTable.Values(breaker(id), id) })
 	return tx.Insert(ctx, breakerTable.Insertion("ON CONFLICT (merchant_id) DO "+conflict, "merchant_id"), rows)
 }
 
@@ -128,12 +124,12 @@ func saveBreakers(ctx context.Context, tx *db.Tx, merchantIDs []string, breaker 
 // so those do not count.
 func (q Reader) BreakerCounts(ctx context.Context) (map[BreakerState]int64, error) {
 	counts := map[BreakerState]int64{BreakerClosed: 0, BreakerOpen: 0, BreakerGone: 0}
-	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+	err := db.ForEach(ctx, q, func(row db.Scanner) error {
 		var state BreakerState
 		var n int64
 		err := row.Scan(&state, &n)
 		counts[state] = n
-		return struct{}{}, err
+		return err
 	}, "SELECT state, count(*) FROM breakers WHERE state = 'closed' OR EXISTS (SELECT 1 FROM deliveries WHERE deliveries.merchant_id = breakers.merchant_id) GROUP BY state")
 	return counts, err
 }

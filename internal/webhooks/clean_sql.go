@@ -47,10 +47,9 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 		seq, createdAt, pending int64
 		merchantID              string
 	}
-	events, err := db.QueryAll(ctx, tx, func(row db.Scanner) (c candidate, err error) {
-		err = row.Scan(&c.seq, &c.createdAt, &c.merchantID, db.Int(&c.pending))
-		return c, err
-	}, `SELECT seq, created_at, merchant_id, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
+	events, err := db.QueryAll(ctx, tx, db.Fields(func(c *candidate) []any {
+		return []any{&c.seq, &c.createdAt, &c.merchantID, db.Int(&c.pending)}
+	}), `SELECT seq, created_at, merchant_id, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
 		FROM events WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`, after, through, limit)
 	if err != nil || len(events) == 0 {
 		return after, false, err

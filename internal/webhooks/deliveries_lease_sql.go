@@ -18,17 +18,11 @@ func (s Tables) LeaseDeliveries(ctx context.Context, r LeaseRequest) (Leased, er
 		leased, err = leaseDeliveriesIn(ctx, tx, r)
 		return err
 	})
-	if err != nil {
-		return Leased{}, fmt.Errorf("lease deliveries: %w", err)
-	}
-	return leased, nil
+	return leased, db.During("lease deliveries", err)
 }
 
 func leaseDeliveriesIn(ctx context.Context, tx *db.Tx, r LeaseRequest) (leased Leased, err error) {
-	ids := make([]string, len(r.Queues))
-	for i, q := range r.Queues {
-		ids[i] = q.MerchantID
-	}
+	ids := db.Each(r.Queues, func(q Queue) string { return q.MerchantID })
 	breakers, err := lockMerchants(ctx, tx, ids)
 	if err != nil || len(breakers) == 0 {
 		return leased, err
@@ -58,11 +52,11 @@ func lockMerchants(ctx context.Context, tx *db.Tx, ids []string) (map[string]Bre
 		return NewReader(tx).Breakers(ctx, ids)
 	}
 	breakers := make(map[string]Breaker, len(ids))
-	_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (none struct{}, err error) {
+	err := db.ForEach(ctx, tx, func(row db.Scanner) (err error) {
 		var id string
 		b, err := breakerTable.ScanAfter(row, &id)
 		breakers[id] = b
-		return none, err
+		return err
 	}, "SELECT m.id, "+breakerTable.Of("b")+` FROM merchants m LEFT JOIN breakers b ON b.merchant_id = m.id
 		WHERE m.id = ANY ($1::text[]) FOR NO KEY UPDATE OF m SKIP LOCKED`, ids)
 	return breakers, err
@@ -71,17 +65,16 @@ func lockMerchants(ctx context.Context, tx *db.Tx, ids []string) (map[string]Bre
 // addInFlight adds the leased deliveries of the merchants to the plan.
 func addInFlight(ctx context.Context, tx *db.Tx, now time.Time, ids []string, plan *Plan) error {
 	return db.InBatches(ids, "", func(part []string) error {
-		_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
+		return db.ForEach(ctx, tx, func(row db.Scanner) error {
 			var id string
 			var seq int64
 			err := row.Scan(&id, &seq)
 			if err == nil {
 				plan.AddInFlight(id, seq)
 			}
-			return struct{}{}, err
+			return err
 		}, "SELECT merchant_id, seq FROM deliveries WHERE lease_id IS NOT NULL AND due_ms > $1 AND merchant_id IN "+db.ParameterList(1, len(part)),
 			append([]any{now.UnixMilli()}, db.ToAny(part)...)...)
-		return err
 	})
 }
 
@@ -195,9 +188,7 @@ func leaseOnSQLite(ctx context.Context, tx *db.Tx, r LeaseRequest, chosen []Deli
 	if err != nil {
 		return err
 	}
-	_, err = db.QueryIn(taken, func(chunk []any) ([]struct{}, error) {
-		return db.QueryAll(ctx, tx, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	_, err = db.AllIn(ctx, tx, add, "SELECT seq, delivery_id, id, type, body FROM events WHERE seq IN ", taken)
 	return err
 }
 

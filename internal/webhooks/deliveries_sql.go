@@ -54,10 +54,7 @@ func (s Tables) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost 
 		lost, err = finish(ctx, tx, outcomes)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("finish deliveries: %w", err)
-	}
-	return lost, nil
+	return lost, db.During("finish deliveries", err)
 }
 
 func finish(ctx context.Context, tx *db.Tx, outcomes []Outcome) (lost []int, err error) {
@@ -88,10 +85,7 @@ type leaseKey struct {
 // heldLeases locks the deliveries of outcomes, and returns the leases on them and the breakers of their merchants.
 func heldLeases(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, map[string]Breaker, error) {
 	held, breakers := make(map[leaseKey]bool, len(outcomes)), make(map[string]Breaker)
-	seqs := make([]int64, len(outcomes))
-	for i, o := range outcomes {
-		seqs[i] = o.Delivery.Seq
-	}
+	seqs := db.Each(outcomes, func(o Outcome) int64 { return o.Delivery.Seq })
 	slices.Sort(seqs)
 	lock := ""
 	if tx.OnPostgres() {
@@ -153,8 +147,5 @@ func (s Tables) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []in
 			return err
 		})
 	})
-	if err != nil {
-		return 0, fmt.Errorf("release deliveries: %w", err)
-	}
-	return released, nil
+	return released, db.During("release deliveries", err)
 }

@@ -108,9 +108,7 @@ func (m *merchant) kind(perMerchant int) kind {
 }
 
 // allowed returns how many attempts may be in flight.
-func (m *merchant) allowed(perMerchant int) int {
-	return min(perMerchant, max(1, m.breaker.Allowed))
-}
+func (m *merchant) allowed(perMerchant int) int { return min(perMerchant, max(1, m.breaker.Allowed)) }
 
 // turnOf returns the time from which a queue that is not empty waits for its turn. Due queues have their turns in the
 // order of these times, so that after its turn a queue goes behind all others that were due.

@@ -111,9 +111,6 @@ func (d *Directory) changedHeaders(merchantID string, stored SecretRow, changes 
 
 // namesOf returns the names of headers.
 func namesOf(headers []access.WebhookHeader) []string {
-	names := make([]string, len(headers))
-	for i, h := range headers {
-		names[i] = h.Name
-	}
+	names := db.Each(headers, func(h access.WebhookHeader) string { return h.Name })
 	return names
 }

@@ -52,10 +52,9 @@ type SecretRow struct {
 func endpoints(ctx context.Context, q db.Querier, merchantIDs []string) (map[string]EndpointRow, error) {
 	found := make(map[string]EndpointRow)
 	err := db.InBatches(merchantIDs, "", func(part []string) error {
-		rows, err := db.QueryAll(ctx, q, func(row db.Scanner) (e EndpointRow, err error) {
-			err = row.Scan(&e.MerchantID, &e.URL, db.Seconds(&e.ChangedAt), eventTypes{&e.Optional})
-			return e, err
-		}, "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
+		rows, err := db.QueryAll(ctx, q, db.Fields(func(e *EndpointRow) []any {
+			return []any{&e.MerchantID, &e.URL, db.Seconds(&e.ChangedAt), eventTypes{&e.Optional}}
+		}), "SELECT merchant_id, url, changed_at, optional_events FROM endpoints WHERE merchant_id IN "+db.ParameterList(0, len(part)), db.ToAny(part)...)
 		for _, e := range rows {
 			found[e.MerchantID] = e
 		}
@@ -115,10 +114,7 @@ func (e eventTypes) Scan(value any) error {
 
 // eventTypesText returns what eventTypes reads: the types in order, each once.
 func eventTypesText(types []invoice.EventType) string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t)
-	}
+	names := db.Each(types, func(t invoice.EventType) string { return string(t) })
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ",")
 }
@@ -165,8 +161,7 @@ func resumeBreaker(ctx context.Context, tx *db.Tx, e EndpointRow) error {
 }
 
 func forgetBreaker(ctx context.Context, tx *db.Tx, merchantID string) error {
-	_, err := tx.Exec(ctx, "DELETE FROM breakers WHERE merchant_id = $1", merchantID)
-	return err
+	return tx.Do(ctx, "DELETE FROM breakers WHERE merchant_id = $1", merchantID)
 }
 
 var secretTable = db.NewTable("endpoint_secrets", func(r *SecretRow) []db.Column {
@@ -208,10 +203,7 @@ func stageSecret(ctx context.Context, tx *db.Tx, merchantID string, now time.Tim
 // insertSecret inserts a secret under the merchant's next version. It returns
 // ErrConflict if the merchant has a secret in that state.
 func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (version int64, err error) {
-	last, err := db.QueryRow(ctx, tx, func(row db.Scanner) (version int64, err error) {
-		err = row.Scan(db.Int(&version))
-		return version, err
-	}, "SELECT max(version) FROM endpoint_secrets WHERE merchant_id = $1", r.MerchantID)
+	last, err := db.QueryRow(ctx, tx, db.One(db.Int[int64]), "SELECT max(version) FROM endpoint_secrets WHERE merchant_id = $1", r.MerchantID)
 	if err != nil {
 		return 0, err
 	}
@@ -257,11 +249,7 @@ func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string,
 
 // dropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound if no secret is staged.
 func dropStagedSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
-	n, err := tx.Exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
-	}
-	return err
+	return tx.Change(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
 }
 
 // DropRetiredSecrets deletes the secrets that no longer sign and returns their number.
@@ -304,8 +292,7 @@ func replaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyID
 
 // confirmSecret records that the merchant's endpoint knows the active secret, which has replaced others.
 func confirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
-	_, err := tx.Exec(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
-	return err
+	return tx.Do(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
 }
 
 // secretsNotUnder returns up to limit secrets, and then headers, that are not

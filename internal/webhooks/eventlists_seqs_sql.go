@@ -53,9 +53,7 @@ func seqsOfFew(ctx context.Context, q db.Querier, f EventFilter) (found []int64,
 	if err != nil || len(found) > fewDeliveries {
 		return nil, false, err
 	}
-	found, err = db.QueryIn(found, func(chunk []any) ([]int64, error) {
-		return db.QueryAll(ctx, q, db.ScanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN "+db.ParameterList(1, len(chunk)), append([]any{string(f.Type)}, chunk...)...)
-	})
+	found, err = db.AllIn(ctx, q, db.ScanSeq, "SELECT seq FROM events WHERE type = $1 AND seq IN ", found, string(f.Type))
 	return found, true, err
 }
 

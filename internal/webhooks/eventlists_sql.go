@@ -81,10 +81,7 @@ func events(ctx context.Context, q db.Querier, f EventFilter) ([]EventRow, error
 // eventPage reads the first f.Limit of these events in the filter's order.
 func eventPage(ctx context.Context, q db.Querier, f EventFilter, seqs []int64) ([]EventRow, error) {
 	seqs = f.firstOf(seqs)
-	rows, err := db.QueryIn(seqs, func(chunk []any) ([]EventRow, error) {
-		return db.QueryAll(ctx, q, eventRowTable.Scan,
-			"SELECT "+eventRowTable.Of("e")+" FROM events e"+eventRowTables+" WHERE e.seq IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	rows, err := db.AllIn(ctx, q, eventRowTable.Scan, "SELECT "+eventRowTable.Of("e")+" FROM events e"+eventRowTables+" WHERE e.seq IN ", seqs)
 	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
 	return rows, err
 }

@@ -122,23 +122,18 @@ func MeasureHold(ctx context.Context, tx *db.Tx, held *time.Duration) error {
 
 // LastSeq returns the newest event's sequence number, or 0.
 func (q Reader) LastSeq(ctx context.Context) (int64, error) {
-	return db.QueryRow(ctx, q, func(row db.Scanner) (seq int64, err error) {
-		err = row.Scan(db.Int(&seq))
-		return seq, err
-	}, "SELECT max(seq) FROM events")
+	return db.QueryRow(ctx, q, db.One(db.Int[int64]), "SELECT max(seq) FROM events")
 }
 
 // CreatedSeqs returns the numbers of the invoice.created events of invoices. Those that were removed are left out.
 func CreatedSeqs(ctx context.Context, q db.Querier, invoiceIDs []string) (map[string]int64, error) {
 	seqs := make(map[string]int64, len(invoiceIDs))
-	_, err := db.QueryIn(invoiceIDs, func(chunk []any) ([]struct{}, error) {
-		return db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
-			var id string
-			var seq int64
-			err := row.Scan(&id, &seq)
-			seqs[id] = seq
-			return struct{}{}, err
-		}, "SELECT subject, seq FROM events WHERE type = 'invoice.created' AND subject IN "+db.ParameterList(0, len(chunk)), chunk...)
-	})
+	_, err := db.AllIn(ctx, q, func(row db.Scanner) (struct{}, error) {
+		var id string
+		var seq int64
+		err := row.Scan(&id, &seq)
+		seqs[id] = seq
+		return struct{}{}, err
+	}, "SELECT subject, seq FROM events WHERE type = 'invoice.created' AND subject IN ", invoiceIDs)
 	return seqs, err
 }

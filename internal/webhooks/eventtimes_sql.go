@@ -42,10 +42,7 @@ func seqsAt(ctx context.Context, q db.Querier, at time.Time, last bool) (before,
 	}
 	type point struct{ seq, created int64 }
 	for from = newest + 1; from-before > 1; {
-		points, err := db.QueryAll(ctx, q, func(row db.Scanner) (p point, err error) {
-			err = row.Scan(&p.seq, &p.created)
-			return p, err
-		}, `WITH RECURSIVE points (n) AS (
+		points, err := db.QueryAll(ctx, q, db.Fields(func(p *point) []any { return []any{&p.seq, &p.created} }), `WITH RECURSIVE points (n) AS (
 				SELECT CAST($1 AS BIGINT) UNION ALL SELECT n + CAST($2 AS BIGINT) FROM points WHERE n + CAST($2 AS BIGINT) < CAST($3 AS BIGINT)
 			) SELECT (SELECT min(seq) FROM events WHERE seq >= n), (SELECT created_at FROM events WHERE seq >= n ORDER BY seq LIMIT 1) FROM points ORDER BY n`,
 			before+1, max(1, (from-before)/timePoints), from)

@@ -146,14 +146,10 @@ func retryAfter(text string, now time.Time) time.Duration {
 }
 
 // errorText returns an error for the log of attempts: bounded, and valid text for every database.
-func errorText(err error) string {
-	return clip(strings.ReplaceAll(err.Error(), "\x00", ""), MaxError)
-}
+func errorText(err error) string { return clip(strings.ReplaceAll(err.Error(), "\x00", ""), MaxError) }
 
 // clip truncates a text to a number of bytes and removes invalid UTF-8.
-func clip(text string, most int) string {
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
-}
+func clip(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 const (
 	// DefaultTimeout is the limit on one exchange.

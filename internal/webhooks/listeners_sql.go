@@ -27,16 +27,14 @@ func insertListener(ctx context.Context, tx *db.Tx, l Listener, now time.Time) e
 	if _, err := tx.Exec(ctx, "DELETE FROM listeners WHERE until_ms <= $1", now.UnixMilli()); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO listeners (id, merchant_id, type, invoice_id, until_ms) VALUES ($1, $2, $3, $4, $5)
+	return tx.Do(ctx, `INSERT INTO listeners (id, merchant_id, type, invoice_id, until_ms) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`, l.ID, l.MerchantID, string(l.Type), l.InvoiceID, l.Until.UnixMilli())
-	return err
 }
 
 // DeleteListener deletes a listener.
 func (s Tables) DeleteListener(ctx context.Context, id string) error {
 	err := s.DB.Update(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, "DELETE FROM listeners WHERE id = $1", id)
-		return err
+		return tx.Do(ctx, "DELETE FROM listeners WHERE id = $1", id)
 	})
 	return db.During("delete a listener", err)
 }

@@ -153,9 +153,6 @@ func (r *recorder) finish(calls []*recordCall) ([]int, error) {
 	defer task.End()
 	ctx, cancel := context.WithTimeout(r.recording, storeTimeout)
 	defer cancel()
-	outcomes := make([]Outcome, len(calls))
-	for i, c := range calls {
-		outcomes[i] = c.Value.outcome
-	}
+	outcomes := db.Each(calls, func(c *recordCall) Outcome { return c.Value.outcome })
 	return r.conf.Store.FinishDeliveries(ctx, outcomes)
 }

@@ -119,10 +119,9 @@ func scheduleAgain(ctx context.Context, tx *db.Tx, seqs []int64, now time.Time) 
 		merchantID    string
 	}
 	back, err := db.QueryIn(seqs, func(chunk []any) ([]moved, error) {
-		return db.QueryAll(ctx, tx, func(row db.Scanner) (m moved, err error) {
-			err = row.Scan(&m.seq, &m.merchantID, &m.attempts)
-			return m, err
-		}, "DELETE FROM finished_deliveries WHERE seq IN "+db.ParameterList(0, len(chunk))+" RETURNING seq, merchant_id, attempts", chunk...)
+		return db.QueryAll(ctx, tx, db.Fields(func(m *moved) []any {
+			return []any{&m.seq, &m.merchantID, &m.attempts}
+		}), "DELETE FROM finished_deliveries WHERE seq IN "+db.ParameterList(0, len(chunk))+" RETURNING seq, merchant_id, attempts", chunk...)
 	})
 	if err != nil {
 		return 0, err
@@ -135,9 +134,8 @@ func scheduleAgain(ctx context.Context, tx *db.Tx, seqs []int64, now time.Time) 
 	// All transactions lock breakers in this order, so they cannot deadlock.
 	slices.Sort(merchants)
 	if err := db.InBatches(slices.Compact(merchants), "", func(part []string) error {
-		_, err := tx.Exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+
+		return tx.Do(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+
 			db.ParameterList(1, len(part))+" ORDER BY merchant_id"+tx.ForUpdate()+")", append([]any{now.UnixMilli()}, db.ToAny(part)...)...)
-		return err
 	}); err != nil {
 		return 0, err
 	}

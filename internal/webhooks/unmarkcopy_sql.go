@@ -22,6 +22,5 @@ func UnmarkCopy(ctx context.Context, tx *db.Tx, now time.Time) error {
 		now.UnixMilli(), now.Add(RetryWindow).UnixMilli()); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, "UPDATE recovery SET state = 'normal', reason = '', since = $1, isolated_at = NULL WHERE id = 1", r.Isolated.Unix())
-	return err
+	return tx.Do(ctx, "UPDATE recovery SET state = 'normal', reason = '', since = $1, isolated_at = NULL WHERE id = 1", r.Isolated.Unix())
 }
