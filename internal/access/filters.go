@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -47,4 +48,22 @@ func (m *SessionManager) SaveFilter(ctx context.Context, s Session, f SavedFilte
 // RemoveFilter removes a filter of the person of a session, if there is one.
 func (m *SessionManager) RemoveFilter(ctx context.Context, s Session, list string, name string) error {
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return deleteSavedFilter(ctx, tx, s.KeyID, list, name) })
+}
+
+// Limits of saved filters.
+const (
+	// MaxSavedFilters bounds the filters of a person for a list.
+	MaxSavedFilters = 20
+	// MaxFilterName bounds the name of a filter, in characters.
+	MaxFilterName = 60
+	// MaxFilterQuery bounds the query of a filter, in bytes.
+	MaxFilterQuery = 4000
+)
+
+// SavedFilter is a filter of a list at the dashboard that a person saved under a name.
+type SavedFilter struct {
+	List      string // path of the list's page
+	Name      string
+	Query     string // of the page's address, encoded
+	CreatedAt time.Time
 }

@@ -2,13 +2,17 @@ package access
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net/url"
+	"regexp"
 	"strings"
+	"time"
 )
 
 // Key is the secret that a caller of the API presents: a prefix, and 40 characters of
@@ -124,3 +128,98 @@ func (k Key) String() string { return k.Hint() + "…" }
 
 // GoString implements fmt.GoStringer with the hint.
 func (k Key) GoString() string { return k.String() }
+
+// Record is the stored record of a key.
+type Record struct {
+	ID   string // PrefixKey and 26 characters
+	Name string // the owner's name for it
+	Hint string
+	Hash [HashSize]byte
+	// MerchantID is the merchant that it belongs to, or empty for the operator.
+	MerchantID string
+	Scopes     Scopes
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero if it does not expire
+	RevokedAt  time.Time // zero if it was not revoked
+	LastUsedAt time.Time // zero if it was not used; up to a minute late
+	ReplacedBy string    // the key that a rotation made in its place, or empty
+	PersonID   string    // of the person whose membership it is: then nobody knows its secret; or empty
+	Version    Version   // version of the interface for its requests
+}
+
+// State is whether a key is accepted, or why not.
+type State string
+
+// States of keys.
+const (
+	Active  State = "active"
+	Expired State = "expired"
+	Revoked State = "revoked"
+)
+
+// State returns the state of the key at a time.
+func (r Record) State(now time.Time) State {
+	switch {
+	case !r.RevokedAt.IsZero():
+		return Revoked
+	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
+		return Expired
+	}
+	return Active
+}
+
+// Fits reports whether the hash is the key's, in constant time.
+func (r Record) Fits(hash [HashSize]byte) bool {
+	return subtle.ConstantTimeCompare(r.Hash[:], hash[:]) == 1
+}
+
+// Principal returns the principal of a request with the key.
+func (r Record) Principal() Principal {
+	return Principal{KeyID: r.ID, Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version, PersonID: r.PersonID}
+}
+
+// keyText matches the beginning of a key and the characters after it, so that a mistyped key is found too.
+var keyText = regexp.MustCompile(`(?i)qk(_|%5f)(live|test)(_|%5f)[0-9a-z]+`)
+
+// ContainsKey reports whether a text holds a key, or something that looks like one.
+func ContainsKey(text string) bool {
+	return strings.ContainsAny(text, "qQ") && keyText.MatchString(text) // a quick check, because most texts contain no key
+}
+
+// Redact replaces all keys in a text that is to be logged.
+func Redact(text string) string {
+	if len(text) < len("qk_live_") {
+		return text
+	}
+	return keyText.ReplaceAllString(text, "qk_REDACTED")
+}
+
+// WithoutQuery returns a URL with its query, which may hold a secret, replaced by "…".
+func WithoutQuery(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.RawQuery == "" {
+		return target
+	}
+	u.RawQuery = ""
+	return u.String() + "?…"
+}
+
+// RedactError returns err with all keys in its text replaced. It wraps err.
+func RedactError(err error) error {
+	if text := err.Error(); ContainsKey(text) {
+		return redactedError{err, Redact(text)}
+	}
+	return err
+}
+
+// redactedError is an error with another text.
+type redactedError struct {
+	error
+	text string
+}
+
+// Error returns the text without keys.
+func (e redactedError) Error() string { return e.text }
+
+// Unwrap returns the error with the whole text.
+func (e redactedError) Unwrap() error { return e.error }

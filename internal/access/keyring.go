@@ -7,6 +7,7 @@ import (
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -183,4 +184,19 @@ func (k *Keyring) Open(merchantID string, version int64, s Sealed) (string, erro
 // associatedData returns the associated data of a secret. It is unique, because a merchant's id contains no zero byte.
 func associatedData(merchantID string, version int64) []byte {
 	return []byte(merchantID + "\x00" + strconv.FormatInt(version, 10))
+}
+
+// SecretPrefix marks a webhook secret for people and secret scanners.
+const SecretPrefix = "whsec_"
+
+// SecretSize is the number of random bytes in a secret.
+const SecretSize = 32
+
+// NewSecret generates a webhook secret in the format of Standard Webhooks: the prefix, and the bytes in base64.
+func NewSecret(random io.Reader) (string, error) {
+	var b [SecretSize]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return SecretPrefix + base64.StdEncoding.EncodeToString(b[:]), nil
 }

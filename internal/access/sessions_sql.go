@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -116,10 +115,7 @@ func setSessionLanguage(ctx context.Context, store *db.DB, s Session, language s
 // takeForm stores a form as the last one that the session sent, and reports whether it differs from the one before.
 func takeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
 	err = updateSession(ctx, s, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
-	if errors.Is(err, db.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, db.IgnoreNotFound(err)
 }
 
 // updateSession executes a statement that changes one session, or returns ErrNotFound.
@@ -209,4 +205,25 @@ func EndSessions(ctx context.Context, tx *db.Tx) error {
 		}
 	}
 	return nil
+}
+
+// savedFilters returns up to limit filters of a list that the person with a key saved, in the order of their names.
+func savedFilters(ctx context.Context, q db.Querier, keyID string, list string, limit int) ([]SavedFilter, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (f SavedFilter, err error) {
+		err = row.Scan(&f.Name, &f.Query, db.Seconds(&f.CreatedAt))
+		f.List = list
+		return f, err
+	}, "SELECT name, query, created_at FROM saved_filters WHERE key_id = $1 AND list = $2 ORDER BY name LIMIT $3", keyID, list, limit)
+}
+
+// PutSavedFilter stores a filter. It replaces one with the same list and name.
+func PutSavedFilter(ctx context.Context, tx *db.Tx, keyID string, f SavedFilter) error {
+	return tx.Insert(ctx, db.Insertion{
+		Table: "saved_filters", Columns: []string{"key_id", "list", "name", "query", "created_at"}, Conflict: "ON CONFLICT (key_id, list, name) DO UPDATE SET query = excluded.query",
+	}, [][]any{{keyID, f.List, f.Name, f.Query, f.CreatedAt.Unix()}})
+}
+
+// deleteSavedFilter deletes a filter, if there is one.
+func deleteSavedFilter(ctx context.Context, tx *db.Tx, keyID string, list string, name string) error {
+	return tx.Do(ctx, "DELETE FROM saved_filters WHERE key_id = $1 AND list = $2 AND name = $3", keyID, list, name)
 }

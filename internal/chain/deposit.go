@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -49,4 +50,46 @@ func InspectDeposit(
 		return DepositState{}, fmt.Errorf("%w: the code at %s is not that of a deposit address", ErrMismatch, address)
 	}
 	return DepositState{ChainID: id.N, Deployed: len(code) > 0}, nil
+}
+
+// CommitmentID is the on-chain id of an invoice: the hash of its terms, its id's salt, the chain and the registry, as
+// the registry contract computes it. It is known before any transaction is sent, and anyone can recompute it. Pass the
+// zero address if there is no registry.
+func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms, invoiceID string) invoice.Hash {
+	t := ContractTerms(terms, invoiceID)
+	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
+}
+
+// DepositAddress returns the deposit address of an invoice with that settlement address and commitment. It is the zero
+// address if no deposit factory is configured.
+func (c Chain) DepositAddress(merchant invoice.Address, commitment invoice.Hash) invoice.Address {
+	if c.DepositFactory.IsZero() {
+		return invoice.Address{}
+	}
+	return invoice.Address(contracts.DepositAddress(
+		common.Address(c.DepositFactory), common.Address(merchant), common.Hash(commitment)))
+}
+
+// Commits reports whether an invoice's on-chain id is the hash of its terms, its
+// registry and this chain. If not, the commitment must not be used.
+func (c Chain) Commits(inv invoice.Invoice) bool {
+	return CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID) == inv.CommitmentID
+}
+
+// TakesPayment reports whether the configured registry accepts payments of an invoice: only if its commitment names
+// that registry.
+func (c Chain) TakesPayment(inv invoice.Invoice) bool {
+	return !c.Registry.IsZero() && inv.Registry == c.Registry && c.Commits(inv)
+}
+
+// ContractTerms returns an invoice's terms as the argument of the registry's functions.
+func ContractTerms(terms invoice.Terms, invoiceID string) contracts.Terms {
+	amount := terms.Amount.Bytes()
+	return contracts.Terms{
+		Merchant:  common.Address(terms.Merchant),
+		Token:     common.Address(terms.Token),
+		Amount:    new(big.Int).SetBytes(amount[:]),
+		ExpiresAt: uint64(terms.ExpiresAt.Unix()),
+		Salt:      contracts.Salt(invoiceID),
+	}
 }

@@ -30,10 +30,7 @@ func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error)
 // time; ok is false before the first invoice.
 func (s *Service) FirstInvoice(ctx context.Context, chainKey string) (createdAt time.Time, ok bool, err error) {
 	first, err := firstInvoice(ctx, s.conf.Store, chainKey)
-	if errors.Is(err, db.ErrNotFound) {
-		return time.Time{}, false, nil
-	}
-	return first.CreatedAt, err == nil, err
+	return first.CreatedAt, err == nil, db.IgnoreNotFound(err)
 }
 
 // Start records a chain that is read for the first time. at is a final block; Observe continues with the block after
@@ -162,3 +159,84 @@ func (s *Service) updateCursor(ctx context.Context, chainKey string, change func
 		return SaveCursor(ctx, tx, chainKey, cur)
 	})
 }
+
+// ChainAudits returns how far the final blocks of a chain were read a second time. The
+// first call for a chain begins with the blocks that become final afterwards.
+func (s *Service) ChainAudits(ctx context.Context, chainKey string) ([]ChainAudit, error) {
+	all, err := chainAudits(ctx, s.conf.Store, chainKey)
+	if err != nil || len(all) > 0 && all[0].Part == AuditNew {
+		return all, err
+	}
+	err = s.updateCursor(ctx, chainKey, func(tx *db.Tx, cur *Cursor) error {
+		return beginAudit(ctx, tx, chainKey, cur.Confirmed.Number+1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return chainAudits(ctx, s.conf.Store, chainKey)
+}
+
+// AdvanceAudit records that a part of a chain is audited up to a block.
+func (s *Service) AdvanceAudit(ctx context.Context, chainKey string, from ChainAudit, next uint64, more AuditCounts) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return advanceAudit(ctx, tx, chainKey, from, next, more) })
+}
+
+// MayBeRefunds returns the pairs of accounts for which a transfer from the settlement address may be a refund.
+func (s *Service) MayBeRefunds(ctx context.Context, chainKey string, outgoing []Pair) (map[Pair]bool, error) {
+	return PaidPairs(ctx, s.conf.Store, chainKey, outgoing, true)
+}
+
+// RecordedTransactions returns the transactions with recorded transfers.
+func (s *Service) RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error) {
+	return recordedTransactions(ctx, s.conf.Store, chainKey, txs)
+}
+
+// Block is what the indexer read of one block: the transfers to and from
+// settlement and deposit addresses, in the order of their logs, and the registry's events.
+type Block struct {
+	invoice.Header
+	Transfers []invoice.Transfer
+	Registry  []RegistryEvent
+	// Unread are transactions that the nodes do not return. Their logs move a token from or to such an address.
+	Unread []UnreadTransaction
+}
+
+// RegistryEvent is a change of a commitment in an event of a registry.
+type RegistryEvent struct {
+	Registry     invoice.Address
+	Kind         RegistryEventKind
+	CommitmentID invoice.Hash
+	TxHash       invoice.Hash
+	Merchant     invoice.Address // recipient of the payment; zero unless it was paid
+}
+
+// RegistryEventKind is the new state of a commitment.
+type RegistryEventKind string
+
+// The events of the registry.
+const (
+	RegistryOpened RegistryEventKind = "opened"
+	RegistryPaid   RegistryEventKind = "paid"
+	RegistryClosed RegistryEventKind = "closed"
+)
+
+// Progress is how far a chain is read.
+type Progress struct {
+	Started   bool           // false for a chain that was never read
+	Indexed   invoice.Header // the newest block with stored transfers
+	Confirmed invoice.Header // the newest block with final transfers
+	Halted    string         // why the chain's indexer stopped; empty while it runs
+	Gap       *Gap           // nil without a gap
+	Revision  int64          // the argument of Confirm
+}
+
+// Errors by which the ledger rejects blocks of an indexer.
+var (
+	// ErrCursorMoved: the chain is read up to another block than the caller
+	// continues from. Another replica reads it too: load the cursor again.
+	ErrCursorMoved = errors.New("the chain has been read up to another block")
+	// ErrFinalityViolated: the change would undo blocks that are final.
+	ErrFinalityViolated = errors.New("the change would undo a final block")
+	// ErrNotStarted: the chain was never read.
+	ErrNotStarted = errors.New("the chain was never read")
+)

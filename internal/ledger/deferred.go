@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -61,10 +60,7 @@ func (r blockRange) has(block uint64) bool { return r.from <= block && block <= 
 // lostPast returns the blocks of a chain that a restored backup had not read, and that the recovery has.
 func lostPast(ctx context.Context, tx *db.Tx, chainKey string) (r blockRange, err error) {
 	r.from, r.through, err = LostPast(ctx, tx, chainKey)
-	if errors.Is(err, db.ErrNotFound) {
-		return blockRange{}, nil
-	}
-	return r, err
+	return r, db.IgnoreNotFound(err)
 }
 
 // nextUndecided returns the next undecided payments and refunds of the chain, and whether there may be more. If one

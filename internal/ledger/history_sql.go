@@ -83,35 +83,27 @@ func (q Reader) InvoiceHistory(ctx context.Context, id string) (h InvoiceHistory
 	if h.Invoice, err = q.Invoice(ctx, id); err != nil {
 		return h, err
 	}
-	if h.Transitions, err = transitions(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.OpenedAt, err = openedAt(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.Reported, err = reportedTransactions(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.Signed, err = q.AuthorizationsOfInvoice(ctx, id, MaxHistoryPayments+1); err != nil {
-		return h, err
-	}
-	if h.Payments, err = seenPayments(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1}); err != nil {
-		return h, err
-	}
-	if h.Decisions, err = q.Decisions(ctx, DecisionFilter{ObjectID: id, Limit: MaxHistoryDecisions + 1}); err != nil {
-		return h, err
-	}
-	if h.Sweeps, err = seenSweeps(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.Txs, err = commitmentTxs(ctx, q, id); err != nil {
-		return h, err
-	}
-	if h.Events, err = eventsOfInvoice(ctx, q, id); err != nil {
-		return h, err
+	for _, read := range []func() error{
+		func() error { h.Transitions, err = transitions(ctx, q, id); return err },
+		func() error { h.OpenedAt, err = openedAt(ctx, q, id); return err },
+		func() error { h.Reported, err = reportedTransactions(ctx, q, id); return err },
+		func() error { h.Signed, err = q.AuthorizationsOfInvoice(ctx, id, MaxHistoryPayments+1); return err },
+		func() error { h.Payments, err = seenPayments(ctx, q, id); return err },
+		func() error {
+			h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1})
+			return err
+		},
+		func() error {
+			h.Decisions, err = q.Decisions(ctx, DecisionFilter{ObjectID: id, Limit: MaxHistoryDecisions + 1})
+			return err
+		},
+		func() error { h.Sweeps, err = seenSweeps(ctx, q, id); return err },
+		func() error { h.Txs, err = commitmentTxs(ctx, q, id); return err },
+		func() error { h.Events, err = eventsOfInvoice(ctx, q, id); return err },
+	} {
+		if err := read(); err != nil {
+			return h, err
+		}
 	}
 	h.Events = truncate(&h, h.Events, MaxHistoryEvents)
 	if h.Attempts, err = attemptsOf(ctx, q, h.Events); err != nil {
@@ -202,4 +194,57 @@ func commitmentTxs(ctx context.Context, q db.Querier, invoiceID string) ([]Commi
 		FROM intents CROSS JOIN chain_tx_attempts CROSS JOIN chain_txs
 		WHERE chain_tx_attempts.tx_id = intents.tx_id AND chain_txs.id = intents.tx_id AND intents.invoice_id = $1
 		ORDER BY chain_tx_attempts.created_ms LIMIT $2`, invoiceID, MaxHistoryTxs+1)
+}
+
+// TxCost is the cost of a mined transaction.
+type TxCost struct {
+	Gwei int64     // billionths of the chain's native coin
+	At   time.Time // when it became known
+	// Scheduled is At by the schedule's clock.
+	Scheduled time.Time
+}
+
+// Opening is when the page of an invoice was first opened.
+type Opening struct {
+	InvoiceID string
+	At        time.Time
+}
+
+// RecordOpenings stores openings, except of invoices that have one.
+func RecordOpenings(ctx context.Context, s *db.DB, openings []Opening) error {
+	rows := db.Each(openings, func(o Opening) []any { return []any{o.InvoiceID, o.At.Unix()} })
+	return s.Update(ctx, func(tx *db.Tx) error {
+		return tx.Insert(ctx, db.Insertion{Table: "invoice_openings", Columns: []string{"invoice_id", "opened_at"}, Conflict: "ON CONFLICT (invoice_id) DO NOTHING"}, rows)
+	})
+}
+
+// openedAt returns when the page of an invoice was first opened, or zero.
+func openedAt(ctx context.Context, q db.Querier, invoiceID string) (time.Time, error) {
+	at, err := db.QueryRow(ctx, q, db.ScanTime, "SELECT opened_at FROM invoice_openings WHERE invoice_id = $1", invoiceID)
+	return at, db.IgnoreNotFound(err)
+}
+
+// MaxReportedTransactions is how many transactions are kept of an invoice.
+const MaxReportedTransactions = 20
+
+// ReportedTransaction is a transaction that a wallet gave to the page of an invoice.
+type ReportedTransaction struct {
+	Hash invoice.Hash
+	At   time.Time
+}
+
+// ReportTransaction keeps a transaction that a wallet gave to the page of an invoice, unless it is
+// known or the invoice has MaxReportedTransactions.
+func (s Tables) ReportTransaction(ctx context.Context, invoiceID string, t ReportedTransaction) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
+		return tx.Do(ctx, `INSERT INTO reported_transactions (invoice_id, tx_hash, reported_at)
+			SELECT $1, $2, CAST($3 AS BIGINT) WHERE (SELECT count(*) FROM reported_transactions WHERE invoice_id = $1) < $4 ON CONFLICT DO NOTHING`,
+			invoiceID, t.Hash.String(), invoice.UnixSeconds(t.At), MaxReportedTransactions)
+	})
+}
+
+func reportedTransactions(ctx context.Context, q db.Querier, invoiceID string) ([]ReportedTransaction, error) {
+	return db.QueryAll(ctx, q, db.Fields(func(t *ReportedTransaction) []any {
+		return []any{db.Hash(&t.Hash), db.Seconds(&t.At)}
+	}), "SELECT tx_hash, reported_at FROM reported_transactions WHERE invoice_id = $1", invoiceID)
 }

@@ -117,10 +117,7 @@ func referenceHolder(ctx context.Context, q db.Querier, merchantID, reference st
 // References returns the references of the invoices that have one, by invoice id.
 func (q Reader) References(ctx context.Context, invoiceIDs []string) (map[string]string, error) {
 	type row struct{ id, reference string }
-	rows, err := db.AllIn(ctx, q, func(s db.Scanner) (r row, err error) {
-		err = s.Scan(&r.id, &r.reference)
-		return r, err
-	}, "SELECT invoice_id, reference FROM invoice_details WHERE reference IS NOT NULL AND invoice_id IN ", invoiceIDs)
+	rows, err := db.AllIn(ctx, q, db.Fields(func(r *row) []any { return []any{&r.id, &r.reference} }), "SELECT invoice_id, reference FROM invoice_details WHERE reference IS NOT NULL AND invoice_id IN ", invoiceIDs)
 	found := make(map[string]string, len(rows))
 	for _, r := range rows {
 		found[r.id] = r.reference

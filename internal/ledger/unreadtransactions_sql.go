@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -155,4 +157,18 @@ func deleteUnread(ctx context.Context, tx *db.Tx, chainKey string, hashes []invo
 func deleteUnreadAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
 	return tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND block_number > $2 AND dismissed_at IS NULL AND "+isOfBlock,
 		chainKey, int64(number))
+}
+
+// foreignTxs returns the transactions that are not stored as sent by the service.
+func foreignTxs(ctx context.Context, q db.Querier, txs []invoice.Hash) ([]invoice.Hash, error) {
+	rows := db.Each(txs, func(t invoice.Hash) []any { return []any{t.String()} })
+	stored, err := q.WhichExist(ctx, []string{"hash"}, rows, "chain_tx_attempts WHERE tx_hash = hash")
+	if err != nil {
+		return nil, fmt.Errorf("look up transactions: %w", err)
+	}
+	foreign := slices.Clone(txs)
+	for _, i := range stored {
+		foreign[i] = invoice.Hash{}
+	}
+	return slices.DeleteFunc(foreign, invoice.Hash.IsZero), nil
 }

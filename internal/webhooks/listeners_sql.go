@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -43,8 +42,5 @@ func (s Tables) DeleteListener(ctx context.Context, id string) error {
 func HasListener(ctx context.Context, q db.Querier, e Event, now time.Time) (bool, error) {
 	_, err := db.QueryRow(ctx, q, db.ScanID, `SELECT id FROM listeners WHERE merchant_id IN ('', $1) AND type IN ('', $2) AND invoice_id IN ('', $3)
 		AND until_ms > $4 LIMIT 1`, e.MerchantID, string(e.Type), e.InvoiceID, now.UnixMilli())
-	if errors.Is(err, db.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, db.IgnoreNotFound(err)
 }
