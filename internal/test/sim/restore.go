@@ -69,12 +69,14 @@ func (s *service) restore() {
 		}
 		return err
 	})
-	o.KeepKeys = []string{server.KeepNone}
 	for _, m := range w.merchants {
 		id := m.key.Load().Key.ID
 		if m.lostKey = !slices.ContainsFunc(report.Keys, func(k server.ReportedKey) bool { return k.ID == id }); !m.lostKey {
 			o.KeepKeys = append(o.KeepKeys, id)
 		}
+	}
+	if len(o.KeepKeys) == 0 {
+		o.KeepKeys = []string{server.KeepNone}
 	}
 	s.persist(true, recovers)
 	if stream(w.seed, "restored again").IntN(3) == 0 {
