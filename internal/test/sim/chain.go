@@ -68,11 +68,7 @@ type contractAddresses struct{ token, other, registry, burner, disperse, factory
 func (c *evmChain) head() *block { return c.canonical[len(c.canonical)-1] }
 
 // view returns the canonical blocks, which the caller must not change.
-func (c *evmChain) view() []*block {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.canonical
-}
+func (c *evmChain) view() []*block { return c.tagged().blocks }
 
 // blockView is the blocks that a node has, by number, and the number of the one with the tags safe and finalized.
 type blockView struct {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"crypto/ecdsa"
-	"fmt"
 	"html"
+	"maps"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -294,20 +294,17 @@ func (h *handled) excludes(a, b act) bool {
 
 // judgeHandled checks that no payment was put to two uses.
 func (w *world) judgeHandled() {
-	var wrong []string
 	w.mu.Lock()
-	for id, h := range w.handled {
+	handled := maps.Clone(w.handled) // in the end, nobody changes them
+	w.mu.Unlock()
+	for id, h := range handled {
 		for _, a := range h.done {
 			for _, b := range h.done {
 				if a != b && h.excludes(a, b) {
-					wrong = append(wrong, fmt.Sprintf("payment %s: people succeeded to %s and to %s", id, a, b))
+					w.fail("payment %s: people succeeded to %s and to %s", id, a, b)
 				}
 			}
 		}
-	}
-	w.mu.Unlock()
-	for _, text := range wrong {
-		w.fail("%s", text)
 	}
 }
 

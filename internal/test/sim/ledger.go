@@ -69,12 +69,6 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	must, may = o.identifiedBy(t)
-	return must && !t.lost, may
-}
-
-// identifiedBy is belongs for a transfer that gives back nothing of a lost order.
-func (o *order) identifiedBy(t transfer) (must, may bool) {
 	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
 	}
@@ -83,11 +77,11 @@ func (o *order) identifiedBy(t transfer) (must, may bool) {
 	_, decided := o.attributed(t)
 	switch {
 	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
-		return true, true
+		return !t.lost, true
 	case o.first().Invoice.DepositAddress != "":
 		return false, decided
 	case o.issued[t.amount.String()]:
-		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
+		return t.block.number > o.seen && !t.lost, true // a reorg may mine it in a block that was read before the invoice existed
 	}
 	return false, decided || o.mayName(t)
 }

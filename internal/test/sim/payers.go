@@ -89,7 +89,7 @@ func (o *order) send(payer *ecdsa.PrivateKey, to common.Address, data []byte) {
 
 // authorize signs an authorization for the service to send, and signs no other. Some payers send it, too, and some are
 // a contract account that burns gas a little later. Some merchants make the invoice void at the same time. It reports
-// whether the service took it or may have.
+// whether the service took it or may have, or the payer has sent it.
 func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	until := min(o.request.ExpiresAt, time.Now().Add(lastWindow).Unix())
 	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
@@ -122,14 +122,8 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	defer o.merchant.world.mu.Unlock()
 	o.charging = err == nil
 	o.uncharge = o.uncharge || !own && o.voided && o.charging
-	return o.isTaken(err, own)
-}
-
-// isTaken reports whether the service took an authorization or may have, or the payer has sent it. After the faults
-// there is an answer.
-func (o *order) isTaken(err error, own bool) bool {
 	var refused *refusedError
-	return err == nil || !o.last && (own || !errors.As(err, &refused))
+	return err == nil || !o.last && (own || !errors.As(err, &refused)) // after the faults there is an answer
 }
 
 // payFromExchange pays the transfer amount from an account of another merchant, which seems to send back what the shop

@@ -66,17 +66,11 @@ func (s *service) refuse(on bool) {
 	}
 }
 
-// cut breaks up to most of a replica's connections to the database.
-func (s *service) cut(most int) {
-	if d := s.world.database; d != nil {
-		s.world.log.say("database", "%d connections of replica%s broke", d.proxies[s.index].Cut(most), s.name)
-	}
-}
-
 // cutConnections breaks connections to the database until the active time is over.
 func (w *world) cutConnections() {
 	r := stream(w.seed, "connections")
 	for w.database != nil && clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(20*time.Second)), nil) && time.Since(w.plan.began) < w.active {
-		w.services[r.IntN(len(w.services))].cut([]int{1, 3, 100}[r.IntN(3)])
+		i, most := r.IntN(len(w.services)), []int{1, 3, 100}[r.IntN(3)]
+		w.log.say("database", "%d connections of replica %d broke", w.database.proxies[i].Cut(most), i+1)
 	}
 }

@@ -224,17 +224,22 @@ func (n *node) receipt(b *block, i int) json.RawMessage {
 	})
 }
 
+// stateAt returns the block with the state that the second parameter names.
+func (n *node) stateAt(view blockView, c rpcCall) (b *block, err error) {
+	if b, err = n.blockAt(view, c, 1); b == nil && err == nil {
+		err = errors.New("header not found")
+	}
+	return b, err
+}
+
 func (n *node) getAccount(view blockView, c rpcCall) (any, error) {
 	var of common.Address
 	if err := param(c, 0, &of); err != nil {
 		return nil, err
 	}
-	b, err := n.blockAt(view, c, 1)
+	b, err := n.stateAt(view, c)
 	if err != nil {
 		return nil, err
-	}
-	if b == nil {
-		return nil, errors.New("header not found")
 	}
 	n.chain.mu.Lock()
 	defer n.chain.mu.Unlock()
@@ -262,12 +267,9 @@ func (n *node) run(view blockView, c rpcCall) (any, error) {
 	if err := param(c, 0, &args); err != nil {
 		return nil, err
 	}
-	b, err := n.blockAt(view, c, 1)
+	b, err := n.stateAt(view, c)
 	if err != nil {
 		return nil, err
-	}
-	if b == nil {
-		return nil, errors.New("header not found")
 	}
 	msg := &core.Message{From: args.From, To: args.To, Value: new(uint256.Int), GasPrice: new(uint256.Int), GasFeeCap: new(uint256.Int), GasTipCap: new(uint256.Int), GasLimit: blockGas, Data: args.Data}
 	if len(args.Input) > 0 {
