@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -139,7 +140,8 @@ func (c *client) request(ctx context.Context, method, path string, in any, heade
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	if c.http == nil {
-		c.http = &http.Client{Transport: &http.Transport{DialContext: c.world.net.host(c.name).dial, DisableKeepAlives: true}}
+		jar, _ := cookiejar.New(nil) // it never fails
+		c.http = &http.Client{Jar: jar, Transport: &http.Transport{DialContext: c.world.net.host(c.name).dial, DisableKeepAlives: true}}
 	}
 	return r, nil
 }

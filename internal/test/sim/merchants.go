@@ -7,7 +7,9 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,15 +197,33 @@ func (m *merchant) replaceKey() {
 		return
 	}
 	old := m.key.Swap(&made)
+	thief := newClient(m.world, "thief of "+m.name, old)
+	browser := thief.signIn(made.Key.ID)
 	if !m.world.pause(clientTimeout+time.Second) || m.insist(http.MethodDelete, "/api/keys/"+old.Key.ID, nil, nil) != nil {
 		return
 	}
-	thief := newClient(m.world, "thief of "+m.name, old)
 	for pause := time.Second; m.world.pause(pause); pause *= 3 {
-		if thief.call(http.MethodGet, "/api/invoices?limit=1", nil, nil) == nil {
-			m.world.fail("%s: the key %s was used after its revocation", m.name, old.Key.ID)
+		if thief.call(http.MethodGet, "/api/invoices?limit=1", nil, nil) == nil || browser.isSignedIn() {
+			m.world.fail("%s: the key %s, or a session by a link of it, was used after its revocation", m.name, old.Key.ID)
 		}
 	}
+}
+
+// signIn makes a link for the holder of another key, and returns a browser that has opened it.
+func (c *client) signIn(keyID string) *client {
+	var link apitypes.SignInLink
+	browser := &client{world: c.world, name: c.name}
+	if c.call(http.MethodPost, "/api/sign-in-links", object{"keyId": keyID}, &link) == nil {
+		_, token, _ := strings.Cut(link.Path, "link=")
+		_ = browser.call(http.MethodPost, "/dashboard/sign-in", url.Values{"link": {token}}, nil) // a failure leaves it signed out
+	}
+	return browser
+}
+
+// isSignedIn reports whether the dashboard shows its pages to the client.
+func (c *client) isSignedIn() bool {
+	page := ""
+	return c.call(http.MethodGet, "/dashboard/keys", nil, &page) == nil && strings.Contains(page, "/dashboard/sign-out")
 }
 
 func (w *world) allOrders() []*order {
@@ -251,6 +271,7 @@ func (w *world) follow() {
 		var page apitypes.EventList
 		if err := c.call(http.MethodGet, "/api/events?after="+cursor, nil, &page); err != nil {
 			cursor = continueAt(cursor, err)
+			c.key.Store(w.operator.key.Load())
 			continue
 		}
 		w.mu.Lock()
