@@ -22,12 +22,12 @@
 // at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
 // runs and between two runs. In half of the worlds on SQLite, later runs have other configurations: how often chains
 // are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and one of
-// several chains may be left out. Restarts take the three documented steps to replace the master key. In a quarter of
-// the worlds on SQLite, a backup (restore.go) is made while the service runs, and restored at the next restart: the
-// operator recovers it, keeps the keys that are in use, and imports the merchants' copies of invoices. The connections
-// lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual machine,
-// without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often replaces the newest payments, of
-// which a drawn part is mined again, later or never.
+// several chains may be left out. Restarts take the three steps to replace the master key, and a few replace the
+// operator's. In a quarter of the worlds on SQLite, a backup (restore.go) is made while the service runs, and restored
+// at the next restart: the operator recovers it, keeps the keys that are in use, and imports the merchants' copies of
+// invoices. The connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in
+// go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often
+// replaces the newest payments, of which a drawn part is mined again, later or never.
 //
 // Merchants and payers (merchants.go, orders.go, payers.go) use the REST interface and act on its answers: they create
 // invoices with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts,
@@ -82,7 +82,7 @@
 //     who asked for it, and once unless the service does not know that it was taken.
 //   - Each commitment is opened and closed at most once.
 //   - An address that is certainly allowed is not refused, and no invoice settles to one that certainly is not.
-//   - A key opens nothing a second after its revocation was acknowledged.
+//   - A key opens nothing a second after its revocation was acknowledged, and no session that it began goes on.
 //   - Each event reached its merchant, with a valid signature by the service's clock, the body of the log and always
 //     the same delivery id.
 //

@@ -72,6 +72,9 @@ func (w *world) missing() (all []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	if w.rekeyed && w.browser.isSignedIn() {
+		w.fail("a session of the operator's replaced key goes on")
+	}
 	var transfers []transfer
 	for _, c := range w.chains {
 		transfers = append(transfers, c.transfers()...)

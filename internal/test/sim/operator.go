@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
@@ -66,6 +67,10 @@ func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
 	clock.Sleep(w.ctx, pause-pause/80, nil)
 	w.pace.Store(0) // a block that is due by the slow pace still comes before the end
 	clock.Sleep(w.ctx, pause/80, nil)
+	if name := fmt.Sprint("operator key ", s.runs); w.database == nil && stream(w.seed, name).IntN(8) == 0 {
+		w.drawOperatorKey(name)
+		w.rekeyed = true
+	}
 	restores := s.backup != ""
 	if restores {
 		s.restore()
@@ -98,6 +103,16 @@ func (s *service) persist(faulty bool, do func() error) {
 			return
 		}
 	}
+}
+
+// drawOperatorKey draws the operator's key in the next configuration.
+func (w *world) drawOperatorKey(name string) {
+	key, err := access.NewKey(access.Live, &randomReader{r: stream(w.seed, name)})
+	if err != nil {
+		panic(err)
+	}
+	w.operatorKey = key
+	w.operator.key.Store(&apitypes.KeySecretResponse{Secret: key.Reveal()})
 }
 
 // keyring returns the replica's master keys, at its step of replacing one: it reads with the next key, then seals with

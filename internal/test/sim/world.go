@@ -6,6 +6,7 @@ import (
 	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -46,6 +46,8 @@ type world struct {
 	machine     machineClock
 	operatorKey access.Key
 	operator    *client
+	browser     *client       // signed in with the operator's first key
+	rekeyed     bool          // the operator has another key
 	active      time.Duration // how long things happen
 	pace        atomic.Int64  // least time between blocks, so that a long outage has few
 	listDelay   time.Duration // until a list of allowed addresses is in force
@@ -120,12 +122,9 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 	if r.IntN(4) == 0 {
 		w.outage = time.Duration(r.ExpFloat64() * float64(20*time.Hour)).Truncate(time.Second)
 	}
-	var err error
-	if w.operatorKey, err = access.NewKey(access.Live, &randomReader{r: stream(seed, "operator key")}); err != nil {
-		panic(err)
-	}
-	w.operator = newClient(w, "operator", &apitypes.KeySecretResponse{Secret: w.operatorKey.Reveal()})
-	w.operator.calm = true
+	w.operator, w.browser = newClient(w, "operator", nil), newClient(w, "operator's browser", nil)
+	w.operator.calm, w.browser.calm = true, true
+	w.drawOperatorKey("operator key")
 	outside := w.net.host("outside")
 	for i := range []int{1, 1, 1, 1, 1, 2, 2, 3}[r.IntN(8)] {
 		w.chains = append(w.chains, w.newWorldChain(r, i, outside))
@@ -354,6 +353,7 @@ func (w *world) live() {
 			return
 		}
 	}
+	_ = w.browser.call(http.MethodPost, "/dashboard/sign-in", url.Values{"key": {w.operatorKey.Reveal()}}, nil) // a failure leaves it signed out
 	for _, m := range w.merchants {
 		w.busy.Go(m.trade)
 		w.busy.Go(m.clerks)
