@@ -25,14 +25,12 @@ const (
 	requestCost = 16 << 10
 )
 
-// maxBodyBytes bounds the memory that the bodies of a door's requests take, with a
-// requestCost for each.
+// maxBodyBytes bounds the memory that the bodies of a door's requests take, with a requestCost for each.
 var maxBodyBytes = map[webpage.Door]int64{webpage.PublicDoor: 16 << 20, webpage.APIDoor: 32 << 20, webpage.OperatorDoor: 4 << 20}
 
-// readAhead counts a request's body against the memory for bodies, by its declared length or
-// else the route's limit, and then reads it. The memory is used until done is called. Reads of
-// Body return the same bytes and error. Beyond the route's limit that is an
-// *http.MaxBytesError. readAhead returns the errors of Shares.Take.
+// readAhead counts a request's body against the memory for bodies, by its declared length or else the route's limit,
+// and then reads it. The memory is used until done is called. Reads of Body return the same bytes and error. Beyond the
+// route's limit that is an *http.MaxBytesError. readAhead returns the errors of Shares.Take.
 func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt webpage.Route, claims []limits.Claim[sharer]) (done func(), err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}, nil
@@ -61,9 +59,8 @@ func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt web
 	return done, nil
 }
 
-// readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's error or,
-// beyond the limit, with an *http.MaxBytesError. If a body is beyond the limit, it reads up to drain
-// more bytes and drops them.
+// readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's error or, beyond the limit,
+// with an *http.MaxBytesError. If a body is beyond the limit, it reads up to drain more bytes and drops them.
 func readUpTo(body io.Reader, limit, drain int64) io.Reader {
 	read, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(read)) > limit {
@@ -79,8 +76,7 @@ func readUpTo(body io.Reader, limit, drain int64) io.Reader {
 	return io.MultiReader(bytes.NewReader(read), failedReader{err})
 }
 
-// timedReader reads a body that must arrive in time. A read fails with os.ErrDeadlineExceeded
-// otherwise.
+// timedReader reads a body that must arrive in time. A read fails with os.ErrDeadlineExceeded otherwise.
 type timedReader struct {
 	body    io.Reader
 	control *http.ResponseController

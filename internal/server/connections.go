@@ -13,11 +13,9 @@ import (
 )
 
 const (
-	// newConnectionGrace is how long a new connection may wait for its first request
-	// before it counts as idle.
+	// newConnectionGrace is how long a new connection may wait for its first request before it counts as idle.
 	newConnectionGrace = time.Second
-	// arrivalGrace is how long a request may take to arrive before its connection counts as
-	// slow.
+	// arrivalGrace is how long a request may take to arrive before its connection counts as slow.
 	arrivalGrace = time.Second
 	// scanInterval is the shortest time from a search that found no connection to close until the next
 	// one, for networks that have used up their share.
@@ -29,15 +27,13 @@ const (
 	acceptLogInterval = 10 * time.Second
 )
 
-// connections is a listener that limits its open connections, in all and for each client network. So
-// clients leave file descriptors for the rest of the process and connections for each other. At the
-// limit it closes the connection that has been idle for longest, or else one with a request that is
-// slow to arrive. If it can close no connection, new ones wait in the kernel's accept queue. A client
-// network that has used up its share gets a new connection only if one of its connections can be
-// closed.
+// connections is a listener that limits its open connections, in all and for each client network. So clients leave file
+// descriptors for the rest of the process and connections for each other. At the limit it closes the connection that
+// has been idle for longest, or else one with a request that is slow to arrive. If it can close no connection, new ones
+// wait in the kernel's accept queue. A client network that has used up its share gets a new connection only if one of
+// its connections can be closed.
 //
-// Invariant: open holds the connections that were accepted and not closed, each of which has
-// taken 1 of shares.
+// Invariant: open holds the connections that were accepted and not closed, each of which has taken 1 of shares.
 type connections struct {
 	*Listener
 	shares *limits.Shares[sharer]
@@ -70,8 +66,7 @@ type connection struct {
 
 	// The fields below are guarded by listener.mu.
 	state http.ConnState
-	// working is how many of its requests the service works on, which does not wait for the
-	// client.
+	// working is how many of its requests the service works on, which does not wait for the client.
 	working int
 	since   time.Time // when it entered its state, or working became 0
 }
@@ -187,8 +182,7 @@ func (c *connections) changed() {
 	c.change = make(chan struct{})
 }
 
-// awaitIdle returns when no request is in flight on any connection, or done is
-// closed.
+// awaitIdle returns when no request is in flight on any connection, or done is closed.
 func (c *connections) awaitIdle(done <-chan struct{}) {
 	for {
 		now, busy := time.Now(), false
@@ -213,8 +207,7 @@ func (c *connections) awaitIdle(done <-chan struct{}) {
 	}
 }
 
-// failed counts a failure to accept, and logs at most one per acceptLogInterval. Only
-// Accept calls it.
+// failed counts a failure to accept, and logs at most one per acceptLogInterval. Only Accept calls it.
 func (c *connections) failed(err error) {
 	c.metrics.acceptFailures.Inc()
 	c.failures++

@@ -104,8 +104,7 @@ type limitedAuthenticator struct {
 	limits *requestLimits
 }
 
-// Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an
-// *limits.ExceededError.
+// Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an *limits.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	p, err := a.Authenticator.Authenticate(ctx, text)
 	if access.IsRefusal(err) {

@@ -24,10 +24,9 @@ func (c *connections) closeOwn(claims []limits.Claim[sharer]) bool {
 	return closed
 }
 
-// closeOne closes the connection that has been idle for longest. If no connection is idle, it closes
-// one with a request that is slow to arrive: of the client network with most connections, the
-// connection that has waited for longest. If claims is not empty, only connections of these clients
-// are closed. It reports whether it closed one.
+// closeOne closes the connection that has been idle for longest. If no connection is idle, it closes one with a request
+// that is slow to arrive: of the client network with most connections, the connection that has waited for longest. If
+// claims is not empty, only connections of these clients are closed. It reports whether it closed one.
 func (c *connections) closeOne(claims []limits.Claim[sharer]) bool {
 	now := time.Now()
 	var idle, slow *connection

@@ -10,10 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// withDeadline returns a handler that gives each request api.RequestTimeout. The deadline is the only
-// thing that cancels the request's context: net/http also cancels it when the client closes its half
-// of the connection, although the client may still read. Long requests replace the context: see
-// webpage.RequestContext.
+// withDeadline returns a handler that gives each request api.RequestTimeout. The deadline is the only thing that
+// cancels the request's context: net/http also cancels it when the client closes its half of the connection, although
+// the client may still read. Long requests replace the context: see webpage.RequestContext.
 func withDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.RequestTimeout)

@@ -28,9 +28,8 @@ type requestFilter struct {
 	isolated bool
 }
 
-// newOrigins returns a protection against unsafe requests from foreign origins. The
-// origins of the public names and of the public URL are trusted, because a reverse proxy
-// may change the Host header.
+// newOrigins returns a protection against unsafe requests from foreign origins. The origins of the public names and of
+// the public URL are trusted, because a reverse proxy may change the Host header.
 func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, error) {
 	origins := http.NewCrossOriginProtection()
 	for _, host := range hosts {
@@ -114,9 +113,8 @@ func (f *formerHosts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, f.publicURL+r.URL.RequestURI(), http.StatusTemporaryRedirect) //nolint:gosec // the path and query follow the configured host
 }
 
-// isAllowedHost reports whether a request's Host is a loopback name or address, the address that the
-// client connected to, or a public name. A request without Host is allowed, because no browser sends
-// one.
+// isAllowedHost reports whether a request's Host is a loopback name or address, the address that the client connected
+// to, or a public name. A request without Host is allowed, because no browser sends one.
 func (g *requestFilter) isAllowedHost(r *http.Request) bool {
 	if r.Host == "" {
 		return true

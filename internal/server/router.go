@@ -20,8 +20,7 @@ var unrouted = []string{
 // methods are those that a route may have, in the order of the header Allow.
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut}
 
-// errorRenderer answers with errors: package api with problem documents, and
-// package checkout with pages.
+// errorRenderer answers with errors: package api with problem documents, and package checkout with pages.
 type errorRenderer interface {
 	NotFound() http.Handler
 	MethodNotAllowed(allow string) http.Handler
