@@ -116,6 +116,7 @@ func TestExtraSlowNetwork(t *testing.T) {
 }
 
 // TestExtraFilters expects the filters of a list folded on a phone, and open in a wide window.
+// A row's values follow their labels on a phone.
 func TestExtraFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,6 +129,8 @@ func TestExtraFilters(t *testing.T) {
 	}{
 		"desktop": {path: "/dashboard/invoices", want: true}, "phone": {browsertest.Options{Phone: true}, "/dashboard/invoices", false},
 		"phone, filtered": {browsertest.Options{Phone: true}, "/dashboard/invoices?status=open", true},
+		"events":          {browsertest.Options{Phone: true}, "/dashboard/events", false}, "requests": {browsertest.Options{Phone: true}, "/dashboard/requests", false},
+		"events, filtered": {browsertest.Options{Phone: true}, "/dashboard/events?delivery=none", true},
 	} {
 		finance.at(t).open(c.path)
 		d := desk{finance, browsertest.Open(t, c.device)}
@@ -137,6 +140,11 @@ func TestExtraFilters(t *testing.T) {
 		d.Eval(`document.querySelector("form.filters").checkVisibility({ contentVisibilityAuto: true })`, &shown)
 		if shown != c.want {
 			t.Errorf("%s: filters are shown: %t", name, shown)
+		}
+		var apart int
+		d.Eval(`[...document.querySelectorAll("tr > [data-label]")].filter((e) => innerWidth < 640 && getComputedStyle(e).textAlign !== "start").length`, &apart)
+		if apart != 0 {
+			t.Errorf("%s: %d values are not next to their labels", name, apart)
 		}
 	}
 }
