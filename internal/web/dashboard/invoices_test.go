@@ -227,7 +227,10 @@ func TestSendInvoice(t *testing.T) {
 	owner.get(path).want(t, http.StatusOK, "not delivered", "Mail not delivered")
 	owner.submit(page, path+"/send", url.Values{"email": {"gone@example.com"}}).want(t, http.StatusOK)
 	w.bounce("gone@example.com")
-	owner.get(path).want(t, http.StatusOK, "returned as undeliverable", "550 5.1.1 <…>: <b>no</b> such user", "Mail returned as undeliverable")
+	returned := owner.get(path).want(t, http.StatusOK, "returned as undeliverable", "550 5.1.1 <…>: <b>no</b> such user", "Mail returned as undeliverable")
+	if got := strings.Count(returned.body, `dir="ltr">550 5.1.1`); got != 2 {
+		t.Errorf("the receiver's words, which run from left to right in all languages, are marked so in %d places", got)
+	}
 	owner.submit(page, path+"/void", nil).want(t, http.StatusOK)
 	owner.submit(page, path+"/send", url.Values{"email": {"maria@example.com"}}).want(t, http.StatusConflict, "This invoice is not open, or")
 	w.person("initech", access.Support).post(path+"/send", url.Values{"email": {"a@example.com"}}).want(t, http.StatusForbidden)
