@@ -451,7 +451,7 @@ func TestValuesHaveTexts(t *testing.T) {
 
 var (
 	verb     = regexp.MustCompile(`%[-+#.0-9\[\]]*[a-zA-Z]`)
-	forCode  = regexp.MustCompile(`[a-z]+[A-Z]\w*|minor units|Unix|\b\d{10}\b`)
+	forCode  = regexp.MustCompile(`[a-z]+[A-Z]\w*|minor units|Unix|\b[Uu]rl\b|\b\d{10}\b`)
 	packages = []string{"web/api", "invoice", "ledger", "access", "webhooks"}
 )
 

@@ -301,7 +301,7 @@ func TestRefusedInvoice(t *testing.T) {
 		"no address":            {url.Values{"amount": {"1"}, "merchantAddress": {""}}, "Merchant address is required"},
 		"e-mail":                {url.Values{"amount": {"1"}, "customer.email": {"nobody"}}, "Customer email "},
 		"another network":       {url.Values{"amount": {"1.5"}, "token": {"elsewhere-2/USDC"}}, "elsewhere-2"},
-		"return to javascript:": {url.Values{"amount": {"1"}, "returnUrl": {"javascript:alert(1)"}}, "Return url "},
+		"return to javascript:": {url.Values{"amount": {"1"}, "returnUrl": {"javascript:alert(1)"}}, "Return URL "},
 	} {
 		typed := url.Values{"merchantAddress": {acmePays.String()}, "reference": {"kept <b>"}}
 		for field, values := range c.typed {

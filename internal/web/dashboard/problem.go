@@ -133,7 +133,7 @@ func inWords(path string) string {
 		}
 		all = append(all, words)
 	}
-	return strings.Join(all, " ")
+	return strings.ReplaceAll(strings.Join(all, " "), "url", "URL")
 }
 
 // singular changes the last words of the paths of lists.
