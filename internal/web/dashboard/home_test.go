@@ -42,6 +42,9 @@ func TestHome(t *testing.T) {
 	w.person("globex", access.Read).get("/dashboard").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
 	w.operator.get("/dashboard").want(t, http.StatusOK, "9.80", "2 invoices · house")
 	w.operator.get("/dashboard?merchantId=globex").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
+	w.forward(access.VisitPause)
+	w.invoice("acme", member{})
+	acme.get("/dashboard").want(t, http.StatusOK, "UTC: created ")
 }
 
 // TestExpiredOnHome counts the expired invoices that the linked list has.
