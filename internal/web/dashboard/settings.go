@@ -30,6 +30,7 @@ type settingsView struct {
 	Deposits   bool  // invoices can have deposit addresses
 	LogoKB     int   // maximum size of a logo's file
 	Policy     policyForm
+	Confirm    bool // the person must confirm before addresses and the policy are changed
 }
 
 // settings shows the merchant.
@@ -37,8 +38,7 @@ func (d *Dashboard) settings(w http.ResponseWriter, r *http.Request) error {
 	return d.showSettings(w, r, http.StatusOK, "", nil)
 }
 
-// showSettings shows the merchant, with the values of a refused form. change sets other members of the
-// page, unless it is nil.
+// showSettings shows the merchant, with the values of a refused form. change, if any, sets other members of the page.
 func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string, change func(*settingsView)) error {
 	v := visitOf(r)
 	if v.merchant == "" {
@@ -49,7 +49,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	view := settingsView{
 		Merchant: m, Storage: answer.Storage, Error: refused, Configured: m.Source == apitypes.MerchantConfig, Deposits: d.hasDeposits(),
 		Defaults: defaultRows(m.DefaultAddresses), Allowed: allowedRows(m.AllowedAddresses), LogoKB: access.MaxLogoBytes >> 10,
-		DelayedTo: d.cfg.Now().Add(d.cfg.AddressDelay).Unix(),
+		DelayedTo: d.cfg.Now().Add(d.cfg.AddressDelay).Unix(), Confirm: !v.session.Confirmed(d.cfg.Now()),
 	}
 	before, after := hoursTexts(m.ReminderHours)
 	view.May = !view.Configured && v.Can(access.KeysWrite)

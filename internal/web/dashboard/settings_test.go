@@ -63,6 +63,9 @@ func TestSettings(t *testing.T) {
 	owner.post(addresses, row(acmePays.String(), payer.String())).want(t, 200, "Takes effect", written)
 	owner.post(addresses, url.Values{"chainKey": {house}, "address": {acmePays.String()}, "immediately": {"true"}}).want(t, 403)
 	w.forgetConfirmations()
+	if asked := owner.get(path).want(t, 200, "Is it still you?"); slices.Contains(asked.Actions(), addresses) || slices.Contains(asked.Actions(), defaults) {
+		t.Error("addresses can be typed, and are lost by the question")
+	}
 	owner.post(addresses, row(payer.String())).want(t, 200, "Is it still you?")
 	owner.post(defaults, row(payer.String())).want(t, 200, "Is it still you?")
 	owner.submit(owner.get(path), path, url.Values{"name": {"Initech"}}).want(t, 200) // not dangerous
