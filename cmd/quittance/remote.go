@@ -163,6 +163,9 @@ func manage[T any](
 	}
 	ctx = asCommand(ctx)
 	err = admin.WithManagers(ctx, merchantsConfig(cfg), func(m admin.Managers) (err error) {
+		if m.Created {
+			fmt.Fprintln(env.stderr, "The database was empty, and a new installation begins in it. If there was one before, correct the setting database.")
+		}
 		answer, err = stored(ctx, m)
 		return err
 	})

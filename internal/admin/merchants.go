@@ -45,6 +45,7 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig) (all []chain.Co
 type Managers struct {
 	Merchants *access.MerchantManager
 	Keys      *access.KeyManager
+	Created   bool // the database was missing
 }
 
 // WithManagers calls a function with the managers of a service's database, which it creates if it is missing. It is safe
@@ -52,6 +53,7 @@ type Managers struct {
 func WithManagers(ctx context.Context, c MerchantsConfig, do func(Managers) error) error {
 	return withOpened(ctx, c.Database, db.Open, func(store *db.DB) error {
 		m := access.NewMerchants(access.MerchantConfig{Store: store, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now})
-		return do(Managers{m, access.NewKeyManager(access.KeyManagerConfig{Store: store, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader})})
+		keys := access.NewKeyManager(access.KeyManagerConfig{Store: store, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader})
+		return do(Managers{m, keys, store.Created()})
 	})
 }
