@@ -29,9 +29,12 @@ type screeningHook struct {
 	silent bool
 
 	mu       sync.Mutex
-	verdicts map[string]string                    // by payment: the first one, which the hook repeats
-	last     map[string]apitypes.PaymentScreening // by transaction: what the judge has read
+	verdicts map[string]string                        // by payment: the first one, which the hook repeats
+	last     map[paymentKey]apitypes.PaymentScreening // what the judge has read
 }
+
+// paymentKey names a payment by its transfer. Authorizations share a transaction.
+type paymentKey struct{ tx, from, to, amount string }
 
 // The hook's verdicts.
 const (
@@ -153,12 +156,12 @@ func (h *screeningHook) judgePayments(all []apitypes.Payment) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last = map[string]apitypes.PaymentScreening{}
+	h.last = map[paymentKey]apitypes.PaymentScreening{}
 	for _, p := range all {
 		if p.Status == "orphaned" {
 			continue
 		}
-		h.last[p.TxHash] = p.Screening
+		h.last[paymentKey{p.TxHash, p.From, p.To, p.Amount}] = p.Screening
 		verdict, ok := h.verdicts[p.ID], p.Status != "confirmed"
 		switch p.Screening {
 		case apitypes.ScreeningAccepted:
@@ -180,9 +183,14 @@ func (h *screeningHook) leaves(p apitypes.Payment) bool {
 
 // holds reports whether a payment that was sent for an order is in quarantine.
 func (h *screeningHook) holds(o *order) bool {
-	return h != nil && slices.ContainsFunc(o.sent, func(tx *types.Transaction) bool {
-		return h.last[tx.Hash().Hex()] == apitypes.ScreeningQuarantined
-	})
+	if h != nil {
+		for p, is := range h.last {
+			if is == apitypes.ScreeningQuarantined && slices.ContainsFunc(o.sent, func(tx *types.Transaction) bool { return tx.Hash().Hex() == p.tx }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // counts returns what is left of what the rules say about a transfer: whether it may be a payment of an order, is one,
@@ -193,7 +201,7 @@ func (h *screeningHook) counts(t transfer, may, kept, early bool) (_, _, _ bool)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch h.last[t.tx.Hash().Hex()] {
+	switch h.last[paymentKey{t.tx.Hash().Hex(), t.from.Hex(), t.to.Hex(), t.amount.String()}] {
 	case apitypes.ScreeningReleased:
 		return may, kept, false
 	case apitypes.ScreeningRejected, apitypes.ScreeningQuarantined:
