@@ -32,6 +32,8 @@ type fault struct {
 	only    string  // the method of which a part is left out; all if empty
 	forked  bool    // a node answers from another branch, with payments that it made up
 	ahead   int64   // seconds that are added to the time of some blocks, which keep their hashes
+	behind  int     // a node answers as of that many blocks ago
+	far     bool    // a node's head is far ahead, once
 }
 
 // body is what replaces an answer's body.
@@ -68,6 +70,8 @@ func (f fault) String() string {
 	add(f.partial > 0, "%.0f%% of the list %s left out", 100*f.partial, f.only)
 	add(f.forked, "another branch")
 	add(f.ahead != 0, "blocks ahead by %d seconds", f.ahead)
+	add(f.behind > 0, "%d blocks behind", f.behind)
+	add(f.far, "a far head, once")
 	return fmt.Sprintf("#%d %s to %s, %s, %.0f%% of the requests of mask %016x: %s",
 		f.id, f.from, f.to, f.target, 100*f.chance, f.methods, strings.Join(what, ", "))
 }
@@ -87,6 +91,15 @@ func drawByzantine(r *rand.Rand, target string, within time.Duration, only strin
 	}
 	if strings.Contains(only, " ") {
 		f.partial = 1 // a part of both could look like all of a smaller block
+	}
+	return f
+}
+
+// drawHead draws a fault of a node that lags, or that once names a far head.
+func drawHead(r *rand.Rand, target string, from, most time.Duration) fault {
+	f := fault{target: target, from: from, to: from + time.Duration(r.Int64N(int64(most))), chance: 1, methods: ^uint64(0), behind: 1 + r.IntN(12)}
+	if r.IntN(2) == 0 {
+		f.behind, f.far, f.methods = 0, true, maskOf("eth_getBlockByNumber")
 	}
 	return f
 }
@@ -140,6 +153,14 @@ type plan struct {
 	hit     map[int]int
 }
 
+// add adds a fault.
+func (p *plan) add(f fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f.id = len(p.faults) + 1
+	p.faults = append(p.faults, f)
+}
+
 // stop ends all faults.
 func (p *plan) stop() {
 	p.mu.Lock()
@@ -175,7 +196,7 @@ func (p *plan) meet(target string, methods ...string) effect {
 	}
 	now := time.Since(p.began)
 	for _, f := range p.faults {
-		if p.over || p.off[f.id] || f.target != target || now < f.from || now >= f.to || !f.meets(methods) {
+		if p.over || p.off[f.id] || f.target != target || now < f.from || now >= f.to || !f.meets(methods) || f.far && p.hit[f.id] > 0 {
 			continue
 		}
 		p.met[f.id]++
@@ -192,12 +213,15 @@ func (p *plan) meet(target string, methods ...string) effect {
 
 func (f fault) meets(methods []string) bool {
 	for _, m := range methods {
-		if f.methods>>(hashOf(m)%64)&1 == 1 {
+		if f.methods&maskOf(m) != 0 {
 			return true
 		}
 	}
 	return false
 }
+
+// maskOf returns the bit of a method.
+func maskOf(method string) uint64 { return 1 << (hashOf(method) % 64) }
 
 func (e effect) and(f fault) effect {
 	e.hits = append(e.hits, f.id)
@@ -215,6 +239,7 @@ func (e effect) and(f fault) effect {
 	if f.ahead != 0 {
 		e.ahead, e.salt = f.ahead, f.salt
 	}
+	e.behind, e.far = max(e.behind, f.behind), e.far || f.far
 	if f.partial > e.partial {
 		e.partial, e.only = f.partial, f.only
 	}

@@ -62,7 +62,7 @@ func newChain(index int64) *evmChain {
 	}
 	c := &evmChain{
 		id: g.id, config: g.config, signer: g.signer, contractAddresses: g.contractAddresses,
-		byHash: map[common.Hash]*block{}, places: maps.Clone(g.places), waiting: map[common.Hash]uint64{}, hidden: map[common.Hash]bool{}, made: g.made, minTip: big.NewInt(params.GWei / 100),
+		byHash: map[common.Hash]*block{}, places: maps.Clone(g.places), waiting: map[common.Hash]uint64{}, hidden: map[common.Hash]withheld{}, made: g.made, minTip: big.NewInt(params.GWei / 100),
 	}
 	c.canonical = slices.Clone(g.canonical)
 	for _, b := range c.canonical {

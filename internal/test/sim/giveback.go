@@ -70,6 +70,8 @@ func (m *merchant) sendFrom(h *handled, to, data string) {
 	w.mu.Lock()
 	h.back = append(h.back, data)
 	w.mu.Unlock()
-	tx := w.chainOf(h.payment.ChainKey).send(account(h.payee), &address, hexutil.MustDecode(data), 4*callGas)
+	c := w.chainOf(h.payment.ChainKey)
+	tx := c.send(account(h.payee), &address, hexutil.MustDecode(data), 4*callGas)
+	c.withhold(stream(w.seed, data), tx.Hash())
 	w.log.say(m.name, "transaction %s gives back %s", tx.Hash(), h.payment.ID)
 }

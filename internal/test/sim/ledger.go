@@ -233,7 +233,7 @@ func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
 	if o.amount().Cmp(a.mayDue) <= 0 {
 		all = append(all, "paid")
 	}
-	if !paid {
+	if !paid || o.chain.omits && (len(o.chain.nodes) == 1 || o.merchant.world.changes) { // then only the audit may show a log
 		all = append(all, "expired")
 	}
 	return all

@@ -257,7 +257,7 @@ func (w *world) disturb() {
 			tx := c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(to, amount), callGas)
 			if r.IntN(12) == 0 && !c.omits { // a block of which a receipt is missing cannot be compared
 				w.log.say(c.key, "no node returns transaction %s, only its logs", tx.Hash())
-				c.hide(tx.Hash())
+				c.hide(tx.Hash(), withheld{}, 0)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
@@ -47,6 +48,15 @@ type node struct {
 // view returns the blocks that the node has.
 func (n *node) view(e effect) blockView {
 	now := n.chain.tagged()
+	switch head := now.blocks[len(now.blocks)-1]; {
+	case e.far:
+		h := types.CopyHeader(head.header)
+		h.Number.Add(h.Number, big.NewInt(1_000_000))
+		now.blocks = append(slices.Clip(now.blocks), &block{header: h, hash: h.Hash(), number: h.Number.Uint64(), state: head.state, seq: head.seq})
+	case e.behind > 0:
+		now.blocks = now.blocks[:max(2, len(now.blocks)-e.behind)] // block 1 has the contracts
+		now.tag = min(now.tag, uint64(len(now.blocks)-1))
+	}
 	if !e.frozen && !e.forked {
 		return now
 	}

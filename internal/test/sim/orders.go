@@ -285,6 +285,7 @@ func (o *order) sendRefund(r *rand.Rand, refund *apitypes.RefundResponse, send b
 		}
 		if offered != nil {
 			o.send(account(o.payee), common.HexToAddress(offered.To), hexutil.MustDecode(offered.Data))
+			o.chain.withhold(r, o.sent[len(o.sent)-1].Hash())
 		}
 		if offered = nil; !w.pause(o.chain.every) {
 			return

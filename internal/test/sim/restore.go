@@ -49,6 +49,10 @@ func (s *service) restore() {
 		return
 	}
 	w.forget()
+	r := stream(w.seed, "stale node")
+	if target := w.drawNode(r, 2); target != "" && r.IntN(2) == 0 {
+		w.plan.add(drawHead(r, target, time.Since(w.plan.began), 2*recoverPatience))
+	}
 	cfg, o := s.config(), server.RecoverOptions{Patience: recoverPatience}
 	for _, c := range w.chains {
 		c.both = w.changes

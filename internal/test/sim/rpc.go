@@ -90,7 +90,7 @@ func (n *node) getReceipts(view blockView, c rpcCall) (any, error) {
 	}
 	all := make([]json.RawMessage, len(b.receipts))
 	for i := range all {
-		if n.chain.isHidden(b.txs[i].Hash()) {
+		if n.isHidden(b.txs[i].Hash(), false) {
 			return nil, errors.New("internal error")
 		}
 		all[i] = n.receipt(b, i)
@@ -313,9 +313,9 @@ func (n *node) getTx(view blockView, c rpcCall) (any, error) {
 		return nil, err
 	}
 	n.chain.mu.Lock()
-	places, pool, hidden := n.chain.places[hash], n.chain.pool, n.chain.hidden[hash]
+	places, pool := n.chain.places[hash], n.chain.pool
 	n.chain.mu.Unlock()
-	if hidden {
+	if n.isHidden(hash, false) {
 		return nil, nil
 	}
 	for _, b := range places {

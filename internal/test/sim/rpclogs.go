@@ -30,7 +30,7 @@ func (n *node) getLogs(view blockView, c rpcCall) (any, error) {
 	for _, b := range blocks {
 		for _, r := range b.receipts {
 			for _, l := range r.Logs {
-				if q.Matches(l) {
+				if q.Matches(l) && !n.isHidden(r.TxHash, true) {
 					logs = append(logs, l)
 				}
 			}

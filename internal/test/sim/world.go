@@ -87,8 +87,9 @@ type worldChain struct {
 	drops       float64 // chance of one that replaces the newest block with transactions
 	quorum      int
 	compareLogs bool
-	omits       bool // the only fault of its nodes is that one leaves out logs, which compareLogs finds
-	misdates    bool // one of its nodes gives blocks another time, or has other blocks
+	omits       bool   // the only fault of its nodes is that one leaves out logs, which compareLogs finds
+	liar        string // the dishonest node
+	misdates    bool   // one of its nodes gives blocks another time, or has other blocks
 	fullBloom   bool
 	writes      bool
 	sweep       chain.SweepTime
@@ -192,6 +193,7 @@ func (w *world) drawFaults() {
 		}
 		if byzantine[dishonest] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
 			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
+			c.liar = dishonest
 			c.misdates = wrong[len(wrong)-1].ahead != 0 || wrong[len(wrong)-1].forked
 		}
 	}
@@ -206,10 +208,23 @@ func (w *world) drawFaults() {
 	for r := stream(w.seed, "mail faults"); r.IntN(2) == 0; {
 		w.plan.faults = append(w.plan.faults, drawFault(r, "mail", w.active-setupTime, false))
 	}
+	for r := stream(w.seed, "heads"); r.IntN(2) == 0; {
+		if target := w.drawNode(r, 1); target != "" {
+			w.plan.faults = append(w.plan.faults, drawHead(r, target, time.Duration(r.Int64N(int64(w.active-setupTime))), w.active/4))
+		}
+	}
 	for i := range w.plan.faults {
 		f := &w.plan.faults[i]
 		f.id, f.from, f.to = i+1, f.from+setupTime, f.to+setupTime
 	}
+}
+
+// drawNode draws a node of a chain with at least so many, or none if another fault is the only one of its chain.
+func (w *world) drawNode(r *mathrand.Rand, least int) string {
+	if c := w.chains[r.IntN(len(w.chains))]; !c.omits && len(c.nodes) >= least {
+		return c.nodes[r.IntN(len(c.nodes))].name
+	}
+	return ""
 }
 
 // invent returns the transactions of a block that only a dishonest node has: half of those that wait, and a payment of an
