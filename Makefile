@@ -66,10 +66,6 @@ race: export CGO_ENABLED = 1
 race: ## run the tests of make test under the race detector (needs a C compiler)
 	go test -race -timeout 30m -skip '^TestExtra' ./...
 
-.PHONY: histories
-histories: ## run HISTORIES seeded chain histories against the ledger
-	go test ./internal/indexer -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
-
 .PHONY: properties
 properties: ## run HISTORIES cases of each property, INVARIANTS of each model, and as many sequences of 100 calls of the contracts
 	go test ./internal/ledger -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
@@ -78,9 +74,8 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 	go test ./contracts -run '^TestExtra(Deposit)?Invariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
 
 .PHONY: cases
-cases: ## run the ledger's tests on both databases, and more cases of properties and histories than make test
+cases: ## run the ledger's tests on both databases, and more cases of properties than make test
 	go test ./internal/ledger -everywhere -timeout 60m -property.seed=251 -property.count=4000 -property.stored=10 -memory.seed=401 -memory.count=2000
-	go test ./internal/indexer -run '^TestHistories$$' -timeout 60m -history.seed=121 -history.count=600
 	go test ./internal/txmgr -run '^Test(WriterProperties|MarketFeesKeepWithinTheCap|RaisedFeesReplaceEverywhere|ExclusiveKeyGivesNoFalseAlarm|RefusedCalls)$$' -timeout 60m -rapid.checks=300
 	go test ./internal/web/api -run '^Test(FollowersOverRestores|PagesMakeTheWholeList)$$' -timeout 60m -rapid.checks=300
 	go test ./contracts -run '^Test(IDIsTheContracts|DepositAddressIsTheContracts)$$' -timeout 60m -rapid.checks=300
