@@ -32,7 +32,7 @@ func (r *resolver) webhookAllow(f *file) (allow []netip.Prefix) {
 		path := fmt.Sprintf("webhooks.allow[%d]", i)
 		allow = append(allow, r.prefix(path, text))
 		if p := allow[i]; p.IsValid() && p.Bits() == 0 {
-			r.fail(path, "is %q, which would let every merchant reach this machine; want the networks of the receivers alone", text)
+			r.fail(path, "is %q, which would let every merchant reach this machine; want only the networks of the receivers", text)
 		}
 	}
 	for i, m := range f.Merchants {
