@@ -83,7 +83,10 @@ func (s *Service) Screen(ctx context.Context, chainKey string, verdicts []Verdic
 		}
 		return s.setScreening(ctx, tx, out, chainKey, recorded)
 	})
-	return recorded, err
+	if err != nil {
+		return nil, err
+	}
+	return recorded, nil
 }
 
 // setScreening ends the screening of payments of a chain, or quarantines. The payments that were held and are not any
