@@ -69,6 +69,21 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	return f
 }
 
+// defaultAddresses returns the default address of each chain, or nil without one.
+func (f *merchantFlags) defaultAddresses() (byChain map[string]invoice.Address, err error) {
+	all, err := parseAddresses("default-address", f.defaults)
+	for _, a := range all {
+		if _, twice := byChain[a.ChainKey]; twice {
+			return nil, usageError{fmt.Errorf("--default-address names %s twice; want one address for each chain", a.ChainKey)}
+		}
+		if byChain == nil {
+			byChain = make(map[string]invoice.Address)
+		}
+		byChain[a.ChainKey] = a.Address
+	}
+	return byChain, err
+}
+
 // change returns the change that the given flags make.
 func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, err error) {
 	for name, dst := range map[string]struct {
@@ -91,18 +106,8 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 	if cmd.Flags().Changed("collection") {
 		c.Collection = new(invoice.Collection(f.collection))
 	}
-	defaults, err := parseAddresses("default-address", f.defaults)
-	if err != nil {
+	if c.DefaultAddresses, err = f.defaultAddresses(); err != nil {
 		return c, err
-	}
-	for _, a := range defaults {
-		if c.DefaultAddresses == nil {
-			c.DefaultAddresses = make(map[string]invoice.Address)
-		}
-		if _, twice := c.DefaultAddresses[a.ChainKey]; twice {
-			return c, usageError{fmt.Errorf("--default-address names %s twice; want one address for each chain", a.ChainKey)}
-		}
-		c.DefaultAddresses[a.ChainKey] = a.Address
 	}
 	if f.noDefaults {
 		c.DefaultAddresses = make(map[string]invoice.Address)
