@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -279,48 +278,6 @@ func (c *evmChain) add(tx *types.Transaction) error {
 	}
 	c.pool = append(c.pool, tx)
 	return nil
-}
-
-// withheld is how a transaction is not returned, nor its receipt.
-type withheld struct {
-	by   string // a node; empty for all
-	logs bool   // its logs are left out, too
-}
-
-// hide makes nodes not return a transaction, for a time unless that is 0.
-func (c *evmChain) hide(tx common.Hash, how withheld, d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hidden[tx] = how; d > 0 {
-		time.AfterFunc(d, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			delete(c.hidden, tx)
-		})
-	}
-}
-
-// hides reports whether nodes still do not return a transaction.
-func (c *evmChain) hides() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.hidden) > 0
-}
-
-// isHidden reports whether the node does not return a transaction, or its logs.
-func (n *node) isHidden(tx common.Hash, logs bool) bool {
-	n.chain.mu.Lock()
-	defer n.chain.mu.Unlock()
-	how, is := n.chain.hidden[tx]
-	return is && (how.by == "" || how.by == n.name) && (how.logs || !logs)
-}
-
-// withhold sometimes makes the dishonest node of the chain not return a transaction or its logs for a while, or all its
-// nodes not return the transaction.
-func (c *worldChain) withhold(r *rand.Rand, tx common.Hash) {
-	if how := (withheld{c.liar, c.liar != ""}); r.IntN(3) == 0 && !c.omits && (how.logs || c.quorum == 1) {
-		c.hide(tx, how, time.Duration(1+r.Int64N(int64(2*time.Minute))))
-	}
 }
 
 // senderOf returns the sender of a transaction that the chain has taken.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -201,5 +203,15 @@ func (c *conn) reset() {
 	for _, end := range []*conn{c, c.peer} {
 		end.broken.Store(true)
 		_ = end.Close() // of a pipe, which cannot fail
+	}
+}
+
+// close ends all connections and listeners.
+func (n *network) close() {
+	n.mu.Lock()
+	listeners := slices.Collect(maps.Values(n.listeners))
+	n.mu.Unlock()
+	for _, l := range listeners {
+		l.host.cut()
 	}
 }

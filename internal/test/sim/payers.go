@@ -118,6 +118,11 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(text),
 	}, nil)
 	void.Wait()
+	return o.authorized(err, own)
+}
+
+// authorized notes the answer to an authorization, which the payer has sent, too, if it is their own.
+func (o *order) authorized(err error, own bool) bool {
 	o.merchant.world.mu.Lock()
 	defer o.merchant.world.mu.Unlock()
 	o.charging = err == nil

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
@@ -88,7 +87,7 @@ type worldChain struct {
 	quorum      int
 	compareLogs bool
 	omits       bool   // the only fault of its nodes is that one leaves out logs, which compareLogs finds
-	liar        string // the dishonest node
+	dishonest   string // a node; empty without one
 	misdates    bool   // one of its nodes gives blocks another time, or has other blocks
 	fullBloom   bool
 	writes      bool
@@ -193,7 +192,7 @@ func (w *world) drawFaults() {
 		}
 		if byzantine[dishonest] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
 			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
-			c.liar = dishonest
+			c.dishonest = dishonest
 			c.misdates = wrong[len(wrong)-1].ahead != 0 || wrong[len(wrong)-1].forked
 		}
 	}
@@ -389,14 +388,4 @@ func (w *world) live() {
 	w.busy.Wait()
 	w.afterwards()
 	w.judge()
-}
-
-// close ends all connections and listeners.
-func (n *network) close() {
-	n.mu.Lock()
-	listeners := slices.Collect(maps.Values(n.listeners))
-	n.mu.Unlock()
-	for _, l := range listeners {
-		l.host.cut()
-	}
 }
