@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/config"
 )
 
 // profile is the default service of commands, and its key.
@@ -68,30 +68,10 @@ func writeProfile(path string, p profile) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the profile's folder: %w", err)
 	}
-	if err := replaceFile(path, append(text, '\n')); err != nil {
+	if err := config.ReplaceFile(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write the profile: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file that only its owner can read. A file at path stays unless the new one is complete. What is
-// no file, such as /dev/stdout, is written to.
-func replaceFile(path string, content []byte) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(path, content, 0)
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(file.Name()))
-	}
-	return err
 }
 
 func newLogin(env environment) *cobra.Command {
@@ -145,8 +125,7 @@ func isPrivate(at string) bool {
 	if err != nil || u.Scheme != "http" {
 		return err == nil
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	return config.IsLoopback(u.Hostname())
 }
 
 // askKey reads a key from standard input. A terminal shows a prompt, but not the key.

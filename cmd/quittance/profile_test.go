@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/expect"
 )
@@ -14,7 +15,7 @@ import (
 // be written.
 func TestReplaceFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "recovery.md")
-	expect.OK(t, replaceFile(path, []byte("old")))
+	expect.OK(t, config.ReplaceFile(path, []byte("old")))
 	old := expect.Must(os.Open(path))
 	expect.OK(t, writeRecovery(environment{stdout: io.Discard}, server.RecoveryReport{Reason: "new"}, path))
 	if text := expect.Must(io.ReadAll(old)); string(text) != "old" {
@@ -27,5 +28,5 @@ func TestReplaceFile(t *testing.T) {
 	if left := expect.Must(os.ReadDir(filepath.Dir(path))); len(left) != 1 {
 		t.Errorf("%d files are left", len(left))
 	}
-	expect.OK(t, replaceFile("/dev/null", []byte("x")))
+	expect.OK(t, config.ReplaceFile("/dev/null", []byte("x")))
 }

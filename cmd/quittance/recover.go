@@ -91,7 +91,7 @@ func writeRecovery(env environment, report server.RecoveryReport, path string) e
 			return err
 		}
 	}
-	if err := replaceFile(path, append(text, '\n')); err != nil { // an earlier report stays
+	if err := config.ReplaceFile(path, append(text, '\n')); err != nil { // an earlier report stays
 		return fmt.Errorf("write the report: %w; the recovery itself is not affected, run it again for the report", err)
 	}
 	_, err := fmt.Fprintf(env.stdout, "%s says what to check.\n", path)

@@ -137,6 +137,26 @@ func ReadFile(path string) (raw []byte, err error) {
 	return raw, err
 }
 
+// ReplaceFile writes a file that only its owner can read, durably. A file at path stays unless the new one is complete. A
+// path that is no regular file, such as /dev/stdout, is written to.
+func ReplaceFile(path string, content []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, content, 0)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	}
+	return err
+}
+
 func systemMode() func(path string) (fs.FileMode, error) {
 	if runtime.GOOS == "windows" { // modes do not show other users' access
 		return nil

@@ -100,7 +100,7 @@ func checkListen(listen string) (loopback bool, err error) {
 	if host != "" && host != "localhost" && err != nil {
 		return false, fmt.Errorf("is %q; want an IP address and a port such as %s", listen, DefaultListen)
 	}
-	return isLoopback(host), nil
+	return IsLoopback(host), nil
 }
 
 // CheckLoopback refuses an address and port that is not on a loopback interface.

@@ -68,7 +68,7 @@ func (r *resolver) baseURL(path, text string) (base, host string) {
 	}
 	host = strings.ToLower(u.Hostname())
 	switch {
-	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(host)):
+	case u.Scheme != "https" && (u.Scheme != "http" || !IsLoopback(host)):
 		r.fail(path, "is %.80q; want https://, or http:// and a loopback name", origin(text))
 	case len(host) > MaxHost || !hostPattern.MatchString(host):
 		r.fail(path, "is %.80q; want a host name such as pay.example.com", origin(text))

@@ -22,7 +22,7 @@ func (r *resolver) oidc(f *oidcFile, dashboardURL string) *identity.Config {
 		return nil
 	}
 	u, err := url.Parse(f.Issuer)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !IsLoopback(u.Hostname())) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		r.fail("access.oidc.issuer", "is %.80q; want an https URL such as https://accounts.google.com", origin(f.Issuer))
 		return nil
 	}

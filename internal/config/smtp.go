@@ -53,7 +53,7 @@ func (r *resolver) smtp(f *smtpFile, publicURL string) *SMTP {
 	switch {
 	case !ok:
 		r.fail("smtp.tls", "is %q; want starttls, implicit or none", f.TLS)
-	case f.TLS == TLSNone && !isLoopback(f.Host):
+	case f.TLS == TLSNone && !IsLoopback(f.Host):
 		r.fail("smtp.tls", "is none, which is for localhost alone; want starttls or implicit")
 	}
 	if f.Port = cmp.Or(f.Port, port); f.Port != "" {
@@ -76,8 +76,8 @@ func (r *resolver) smtp(f *smtpFile, publicURL string) *SMTP {
 	return s
 }
 
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this machine: localhost, or a loopback address.
+func IsLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
 }

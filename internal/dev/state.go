@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // MerchantID is the id of a development world's merchant.
@@ -63,8 +65,8 @@ func loadMasterKey(folder string, random io.Reader) (access.MasterKey, error) {
 			return access.MasterKey{}, err
 		}
 		raw = []byte(text + "\n")
-		if err := replaceFile(path, raw); err != nil {
-			return access.MasterKey{}, err
+		if err := config.ReplaceFile(path, raw); err != nil {
+			return access.MasterKey{}, fmt.Errorf("write %s: %w", path, err)
 		}
 	} else if err != nil {
 		return access.MasterKey{}, fmt.Errorf("read the world's master key: %w", err)
@@ -81,31 +83,11 @@ func (s state) save(folder string) error {
 	return writeFile(filepath.Join(folder, "dev.json"), s)
 }
 
-// writeFile writes v as JSON, as replaceFile does.
+// writeFile writes v as JSON, as config.ReplaceFile does.
 func writeFile(path string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, append(raw, '\n'))
-}
-
-// replaceFile replaces a file atomically and durably by one that only its owner can
-// read.
-func replaceFile(path string, raw []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(raw)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return db.During("write "+path, config.ReplaceFile(path, append(raw, '\n')))
 }
