@@ -116,10 +116,7 @@ func (q *Queries) WhichExist(ctx context.Context, columns []string, rows [][]any
 	columns = append([]string{"n BIGINT"}, columns...)
 	var found []int
 	err := q.LookUpWanted(columns, numbered, func(with string, args []any) error {
-		some, err := QueryAll(ctx, q, func(row Scanner) (n int, err error) {
-			err = row.Scan(&n)
-			return n, err
-		}, with+"SELECT n"+FromExisting(tableAndConditions), args...)
+		some, err := QueryAll(ctx, q, ScanCount, with+"SELECT n"+FromExisting(tableAndConditions), args...)
 		found = append(found, some...)
 		return err
 	})

@@ -39,10 +39,7 @@ func (q *Queries) Insert(ctx context.Context, ins Insertion, rows [][]any) error
 func (q *Queries) InsertReturningKeys(ctx context.Context, ins Insertion, rows [][]any) (map[string]bool, error) {
 	inserted := make(map[string]bool, len(rows))
 	err := q.insertions(ins, rows, func(text string, args []any) error {
-		keys, err := QueryAll(ctx, q, func(row Scanner) (key string, err error) {
-			err = row.Scan(&key)
-			return key, err
-		}, text+" RETURNING "+ins.Columns[0], args...)
+		keys, err := QueryAll(ctx, q, ScanID, text+" RETURNING "+ins.Columns[0], args...)
 		for _, key := range keys {
 			inserted[key] = true
 		}

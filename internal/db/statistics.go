@@ -20,10 +20,7 @@ func (s *DB) UpdateStatistics(ctx context.Context) ([]string, error) {
 	if !s.OnPostgres() {
 		return nil, nil
 	}
-	grown, err := QueryAll(ctx, s, func(row Scanner) (name string, err error) {
-		err = row.Scan(&name)
-		return name, err
-	}, `SELECT stat.relid::regclass::text FROM pg_stat_user_tables AS stat JOIN pg_class AS class ON class.oid = stat.relid
+	grown, err := QueryAll(ctx, s, ScanID, `SELECT stat.relid::regclass::text FROM pg_stat_user_tables AS stat JOIN pg_class AS class ON class.oid = stat.relid
 		WHERE stat.schemaname = current_schema() AND stat.n_mod_since_analyze >= greatest(`+strconv.Itoa(minGrowth)+`, class.reltuples)
 		AND pg_has_role(class.relowner, 'USAGE') ORDER BY 1`)
 	if err != nil {

@@ -27,10 +27,7 @@ func UnmarkUndecided(ctx context.Context, tx *db.Tx, paymentIDs []string) error 
 // UndecidedPayments returns the undecided payments of the chain that are not
 // orphaned, in the order of the chain, up to a limit.
 func UndecidedPayments(ctx context.Context, q db.Querier, chainKey string, limit int) ([]PaymentRow, error) {
-	ids, err := db.QueryAll(ctx, q, func(row db.Scanner) (id string, err error) {
-		err = row.Scan(&id)
-		return id, err
-	}, `SELECT payment_id FROM undecided_payments AS undecided CROSS JOIN payments
+	ids, err := db.QueryAll(ctx, q, db.ScanID, `SELECT payment_id FROM undecided_payments AS undecided CROSS JOIN payments
 		WHERE undecided.chain_key = $1 AND payments.id = undecided.payment_id AND payments.status <> 'orphaned'
 		ORDER BY undecided.block_number, undecided.log_index LIMIT $2`, chainKey, limit)
 	if err != nil {
@@ -47,10 +44,7 @@ func UndecidedPayments(ctx context.Context, q db.Querier, chainKey string, limit
 
 // WhichUndecided returns the ids of the payments that are undecided.
 func (q Reader) WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
-	return db.AllIn(ctx, q, func(row db.Scanner) (id string, err error) {
-		err = row.Scan(&id)
-		return id, err
-	}, "SELECT payment_id FROM undecided_payments WHERE payment_id IN ", paymentIDs)
+	return db.AllIn(ctx, q, db.ScanID, "SELECT payment_id FROM undecided_payments WHERE payment_id IN ", paymentIDs)
 }
 
 // LastUndecidedBlock returns the block of the newest undecided payment of the chain, or 0.

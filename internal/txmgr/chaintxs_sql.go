@@ -184,10 +184,7 @@ func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, sta
 func spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {
-		return db.QueryRow(ctx, q, func(row db.Scanner) (n int64, err error) {
-			err = row.Scan(&n)
-			return n, err
-		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $2 AND "+condition, append([]any{chainKey, exceptID}, args...)...)
+		return db.QueryRow(ctx, q, db.ScanSeq, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $2 AND "+condition, append([]any{chainKey, exceptID}, args...)...)
 	}
 	if spent, err = sum("spent_gwei", "status <> 'sent' AND spent_ms >= $3 AND COALESCE(spent_scheduled_ms, spent_ms) >= $4", oldest, since); err != nil {
 		return 0, 0, err
