@@ -412,7 +412,7 @@ func (g *memoryGame) checkSums() {
 // readLate has a new ledger read the chain, all of it final, and compares it with the one that followed the chain.
 func (g *memoryGame) readLate() {
 	if g.forks+g.voids+g.remainders > 0 || len(g.oneByOne.refunds)+len(g.oneByOne.records) > 0 {
-		// What was decided about a payment that was mined again stays, and a refund counts as of when it was read. A
+		// A decision about a payment that was mined again stays, and a refund counts as of when it was read. A
 		// transfer amount of what remains is assigned when the part is read, so it attributes no transfer in an older
 		// block.
 		return

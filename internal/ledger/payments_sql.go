@@ -98,8 +98,8 @@ var updatePayment = "ON CONFLICT (id) DO UPDATE SET item = NULL, " +
 
 // SavePayments inserts payments, and updates existing ones: their block, transfer, state and invoice. The payments must
 // be distinct. It adds payments without an invoice to the unattributed payments of merchants: for a settlement address,
-// those of the merchants that hold it and have invoices that named it on that chain; for a deposit address, those of
-// its merchant. Call RefreshUses afterwards if the invoice of an existing payment changes.
+// of the merchants that hold it and have invoices that named it on that chain; for a deposit address, of its merchant.
+// Call RefreshUses afterwards if the invoice of an existing payment changes.
 func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	payments = slices.Clone(payments)
 	seen := make([]string, len(payments))

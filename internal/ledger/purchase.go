@@ -48,7 +48,7 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, erro
 }
 
 // insertPurchase judges a purchase under the cursor of its chain and stores it. Its invoice gets no transfer amount,
-// which its payer is not shown: purchases would use up those of other invoices.
+// which its payer is not shown: purchases would use up the amounts of other invoices.
 func (s *Service) insertPurchase(
 	ctx context.Context, call *createCall, settled X402Settlement, accepted Authorization, checked AuthorizationCheck,
 ) error {

@@ -364,9 +364,9 @@ func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.Re
 	return recordsWhere(ctx, q, w.Text()+" ORDER BY refund_records.list_id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
-// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time and have
-// no submitted transaction, also none that waits for older blocks. It returns the payment of each. The chain's cursor must
-// be locked.
+// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time. It leaves out refunds with a
+// submitted transaction, and refunds that a transfer may pay which waits for older blocks. It returns the payment of each.
+// The chain's cursor must be locked.
 func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
 	var ids []string
 	err = db.ForEach(ctx, tx, func(row db.Scanner) error {

@@ -273,8 +273,8 @@ func (w *Writer) trusted() error {
 	return nil
 }
 
-// noteNonces records how many nonces are used, and at first also those of pending transactions. It returns errRestored
-// if that is evidence.
+// noteNonces records how many nonces are used, and at first also the nonces of pending transactions. It returns
+// errRestored if that is evidence.
 func (w *Writer) noteNonces(ctx context.Context, used, pending uint64) error {
 	suspected, err := noteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, pending, w.allowed, w.conf.Now())
 	if err != nil {

@@ -170,7 +170,7 @@ func seqsAt(ctx context.Context, q db.Querier, at time.Time, last bool) (before,
 	return before, from, nil
 }
 
-// fewDeliveries bounds the deliveries in a state that are all read to find those of an event type.
+// fewDeliveries bounds the deliveries in a state that are all read to find the ones of an event type.
 const fewDeliveries = 1000
 
 // eventSeqs returns the sequence numbers of the events on a page, and possibly of later ones, in no

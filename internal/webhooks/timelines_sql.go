@@ -130,7 +130,7 @@ func noteRemoved(ctx context.Context, tx *db.Tx, highest map[string]int64, befor
 }
 
 // UnmarkCopy removes a person's mark from a database that is not a copy, and begins the retry windows of the deliveries
-// that were not attempted, such as those of events that were written in isolation. It returns ErrIsolated for any other
+// that were not attempted, such as deliveries of events that were written in isolation. It returns ErrIsolated for any other
 // copy. The record of the database's identity stays, so that a start still notices a real copy.
 func UnmarkCopy(ctx context.Context, tx *db.Tx, now time.Time) error {
 	r, err := tx.Recovery(ctx)

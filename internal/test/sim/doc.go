@@ -47,7 +47,9 @@
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
 // body, an answer of the past, a state of the past, an answer with parts left out, blocks with another time, or a branch
 // with payments that nobody made. Only one node of a chain is dishonest in the last three ways, and only if two nodes are
-// compared; or it only leaves out logs, and the service compares logs.
+// compared; or it only leaves out logs, and the service compares logs. A node may be some blocks behind for a while, also
+// during a recovery, or name a head far ahead once. The dishonest node, or all nodes without comparison, may not return the
+// transaction of a refund for up to two minutes.
 //
 // # The judges
 //

@@ -286,7 +286,7 @@ func (a *API) submissionSafe(ctx context.Context, refund invoice.RefundRecord, s
 	return shown
 }
 
-// maySend reports whether a recorded hash is that of a transaction that nodes know, or whether they do not answer.
+// maySend reports whether nodes know the transaction of a recorded hash, or do not answer.
 func (a *API) maySend(ctx context.Context, refund invoice.RefundRecord, hash invoice.Hash) bool {
 	state, err := a.refundTransaction(ctx, refund.ChainKey, hash)
 	return err != nil && !errors.Is(err, chain.ErrIncomplete) || state == chain.Queued || state == chain.Mined
